@@ -1,0 +1,104 @@
+//! A build as a person follows it: on a terminal one moving line, elsewhere a line a step, in the end a table of times.
+
+use super::progress::{Event, Phases, Progress};
+use crate::out::Out;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// Elsewhere than on a terminal, a build that says nothing for this long says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(20);
+
+/// Follows one build.
+pub struct Report<'a> {
+    out: &'a Out,
+    log: File,
+    progress: Progress,
+    bar: Option<ProgressBar>,
+    spoke: Instant,
+    tail: Vec<String>,
+}
+
+impl Report<'_> {
+    /// A report that begins now; every line goes to `log`.
+    pub fn new(out: &Out, log: File) -> Report<'_> {
+        let bar = out.is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Report {
+            out,
+            log,
+            progress: Progress::new(),
+            bar,
+            spoke: Instant::now(),
+            tail: Vec::new(),
+        }
+    }
+
+    /// Takes a line of the build.
+    pub fn line(&mut self, line: &str) {
+        // The log is for people; a full disk is reported by what fails because of it.
+        writeln!(self.log, "{line}").ok();
+        self.tail.push(line.to_owned());
+        if self.tail.len() > 200 {
+            self.tail.drain(..100);
+        }
+        let event = self.progress.line(line);
+        if self.out.is_verbose() {
+            self.out.say(line);
+            return;
+        }
+        match (&self.bar, event) {
+            (Some(bar), _) => bar.set_message(self.progress.running().join(" · ")),
+            (None, Event::Done(number)) => self.done(number),
+            (None, Event::Part(name, seconds)) => self.say(&format!("{seconds:7.1} s  {name}")),
+            (None, _) if self.spoke.elapsed() > HEARTBEAT => {
+                let running = self.progress.running().join(" · ");
+                self.say(&format!("      … s  {running}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn done(&mut self, number: u32) {
+        let Some(step) = self.progress.step(number) else {
+            return;
+        };
+        if step.name.starts_with("[internal]") || step.name.starts_with("exporting") {
+            return;
+        }
+        let line = match (step.cached, step.seconds) {
+            (true, _) => format!(" cached    {}", step.name),
+            (_, Some(seconds)) => format!("{seconds:7.1} s  {}", step.name),
+            _ => return,
+        };
+        self.say(&line);
+    }
+
+    fn say(&mut self, line: &str) {
+        self.out.say(line);
+        self.spoke = Instant::now();
+    }
+
+    /// What the build printed last, for the message of a failure.
+    pub fn last_words(&self) -> String {
+        self.tail.join("\n")
+    }
+
+    /// Ends the report with the times: on a terminal those of the slow steps too, which scrolled by elsewhere.
+    pub fn finish(self) -> Phases {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+            for (name, seconds) in self.progress.slow_steps() {
+                self.out.say(&format!("{seconds:7.1} s  {name}"));
+            }
+        }
+        self.progress.phases()
+    }
+}

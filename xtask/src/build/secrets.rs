@@ -1,0 +1,169 @@
+//! What build steps need from the host and what must not stay in the image: the CA, and the addresses of the indexes.
+//!
+//! All of it reaches the steps as BuildKit secrets: in no layer, no history and no argument list.
+
+use crate::problem::{Id, refuse};
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Variables that name a bundle of CA certificates, the most deliberate first.
+const CA_VARIABLES: &[&str] = &["SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
+
+/// Files given to build steps as secrets. The folder that holds the written ones goes when this is dropped.
+#[derive(Debug)]
+pub struct Secrets {
+    files: BTreeMap<&'static str, PathBuf>,
+    _folder: tempfile::TempDir,
+}
+
+impl Secrets {
+    /// Gathers them from the command line, the environment, and pip's and uv's own configuration.
+    ///
+    /// Errors: `E_TLS` when a named CA file is not there.
+    pub fn gather(ca_cert: Option<&Path>) -> Result<Secrets> {
+        let folder = tempfile::tempdir().context("a private folder for secrets")?;
+        let mut files = BTreeMap::new();
+        if let Some(ca) = ca_bundle(ca_cert, |name| std::env::var_os(name).map(PathBuf::from))? {
+            files.insert("ca", ca);
+        }
+        let index = Index::of(|name| std::env::var(name).ok(), &pip_configuration());
+        if let Some(index) = index {
+            for (id, text) in [("pip", index.pip()), ("uv", index.uv())] {
+                let path = folder.path().join(id);
+                std::fs::write(&path, text)?;
+                files.insert(id, path);
+            }
+        }
+        Ok(Secrets {
+            files,
+            _folder: folder,
+        })
+    }
+
+    /// Id and file of each.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        self.files.iter().map(|(id, path)| (*id, path.as_path()))
+    }
+}
+
+/// The CA bundle that was named, and is there.
+fn ca_bundle(option: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Option<PathBuf>> {
+    let named = option.map(|path| ("--ca-cert", path.to_owned())).or_else(|| {
+        let set = CA_VARIABLES.iter().map(|name| (*name, variable(name)));
+        set.filter_map(|(name, path)| Some((name, path?))).find(|(_, path)| !path.as_os_str().is_empty())
+    });
+    match named {
+        None => Ok(None),
+        Some((_, path)) if path.is_file() => Ok(Some(std::path::absolute(path)?)),
+        Some((name, path)) => refuse(
+            Id::Tls,
+            name,
+            format!("there is no file `{}`", path.display()),
+            "give the PEM bundle of your CA, or unset it where there is no such proxy",
+        ),
+    }
+}
+
+/// Where packages come from, if the host says so: the tools' own default otherwise.
+#[derive(Debug, PartialEq, Eq)]
+struct Index {
+    url: String,
+    extra: Vec<String>,
+}
+
+impl Index {
+    /// uv's variables first, then pip's variables, then pip's configuration files.
+    fn of(variable: impl Fn(&str) -> Option<String>, pip: &BTreeMap<String, String>) -> Option<Index> {
+        let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let url = set("UV_DEFAULT_INDEX")
+            .or_else(|| set("UV_INDEX_URL"))
+            .or_else(|| set("PIP_INDEX_URL"))
+            .or_else(|| pip.get("index-url").cloned())?;
+        let extra = set("UV_EXTRA_INDEX_URL")
+            .or_else(|| set("PIP_EXTRA_INDEX_URL"))
+            .or_else(|| pip.get("extra-index-url").cloned())
+            .unwrap_or_default();
+        Some(Index {
+            url,
+            extra: extra.split_whitespace().map(str::to_owned).collect(),
+        })
+    }
+
+    fn pip(&self) -> String {
+        let mut text = format!("[global]\nindex-url = {}\n", self.url);
+        if !self.extra.is_empty() {
+            text.push_str(&format!("extra-index-url =\n    {}\n", self.extra.join("\n    ")));
+        }
+        text
+    }
+
+    fn uv(&self) -> String {
+        let mut text = String::new();
+        for url in &self.extra {
+            text.push_str(&format!("[[index]]\nurl = {url:?}\n"));
+        }
+        text.push_str(&format!("[[index]]\nurl = {:?}\ndefault = true\n", self.url));
+        text
+    }
+}
+
+/// `[global]` of pip's configuration files: system, user, and the one that `PIP_CONFIG_FILE` names.
+fn pip_configuration() -> BTreeMap<String, String> {
+    let home = std::env::home_dir().unwrap_or_default();
+    let mut paths = vec![PathBuf::from("/etc/pip.conf"), home.join(".pip/pip.conf"), home.join(".config/pip/pip.conf")];
+    paths.extend(std::env::var_os("PIP_CONFIG_FILE").map(PathBuf::from));
+    let texts = paths.iter().filter_map(|path| std::fs::read_to_string(path).ok());
+    texts.flat_map(|text| pip_settings(&text)).collect()
+}
+
+/// The settings of `[global]` and `[install]` in a pip.conf; a value may go on in indented lines.
+fn pip_settings(text: &str) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::<String, String>::new();
+    let (mut wanted, mut last) = (false, None::<String>);
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(section) = trimmed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            wanted = matches!(section, "global" | "install");
+            last = None;
+        } else if let (true, Some(key)) = (line.starts_with([' ', '\t']), &last) {
+            let value = settings.entry(key.clone()).or_default();
+            value.push(' ');
+            value.push_str(trimmed);
+        } else if let (true, Some((key, value))) = (wanted, trimmed.split_once(['=', ':'])) {
+            let key = key.trim().replace('_', "-");
+            settings.insert(key.clone(), value.trim().to_owned());
+            last = Some(key);
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_comes_from_the_host() {
+        let conf = pip_settings("[global]\n# c\nindex_url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  https://c.example\n[freeze]\ntimeout = 1\n");
+        let index = Index::of(|_| None, &conf).unwrap();
+        assert_eq!(index.url, "https://a.example/simple");
+        assert_eq!(index.extra, ["https://b.example", "https://c.example"]);
+        assert!(index.uv().ends_with("[[index]]\nurl = \"https://a.example/simple\"\ndefault = true\n"));
+        let variable = |name: &str| (name == "UV_DEFAULT_INDEX").then(|| "https://u.example".to_owned());
+        assert_eq!(Index::of(variable, &conf).unwrap().url, "https://u.example");
+        assert_eq!(Index::of(|_| None, &BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn a_named_ca_must_be_there() {
+        let error = ca_bundle(Some(Path::new("/no/such/ca.pem")), |_| None).unwrap_err().to_string();
+        assert!(error.contains("E_TLS") && error.contains("--ca-cert") && error.contains("/no/such/ca.pem"));
+        let from_variable = |name: &str| (name == "PIP_CERT").then(|| PathBuf::from("/dev/null/x"));
+        assert!(ca_bundle(None, from_variable).unwrap_err().to_string().contains("PIP_CERT"));
+        assert_eq!(ca_bundle(None, |_| None).unwrap(), None);
+    }
+}

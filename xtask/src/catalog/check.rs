@@ -1,0 +1,135 @@
+//! What the types cannot say: names that must exist, and names that must be legal.
+
+use super::Catalog;
+use crate::problem::{Id, Problem, nearest};
+use std::collections::BTreeSet;
+
+/// What a tag template may hold between braces.
+pub const TAG_FIELDS: &[&str] = &["torch", "release", "cuda", "cudnn", "variant"];
+
+/// The names between braces in a template.
+pub fn tag_fields(template: &str) -> impl Iterator<Item = &str> {
+    template.split('{').skip(1).filter_map(|rest| rest.split('}').next())
+}
+
+pub(super) fn check(catalog: &Catalog) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    references(catalog, &mut problems);
+    names(catalog, &mut problems);
+    tags(catalog, &mut problems);
+    problems
+}
+
+/// Every name that points at an entry points at one that is there.
+fn references(catalog: &Catalog, problems: &mut Vec<Problem>) {
+    let roots: Vec<&str> = catalog.roots.keys().map(String::as_str).collect();
+    let releases: Vec<&str> = catalog.releases.keys().map(String::as_str).collect();
+    let mut tiers: Vec<&str> = catalog.variants.keys().map(String::as_str).collect();
+    tiers.push("base");
+    let mut expect = |path: &[&str], name: &str, known: &[&str], kind: &str| {
+        if !known.contains(&name) {
+            problems.push(crate::problem::unknown_name(catalog.place(path), kind, name, known.iter().copied()));
+        }
+    };
+    let defaults = &catalog.defaults;
+    expect(&["defaults", "release"], &defaults.release, &releases, "release");
+    expect(&["defaults", "root"], &defaults.root, &roots, "root");
+    for (name, release) in &catalog.releases {
+        if let Some(root) = &release.root {
+            expect(&["releases", name, "root"], root, &roots, "root");
+        }
+    }
+    for (name, variant) in &catalog.variants {
+        expect(&["variants", name, "from"], &variant.from, &tiers, "tier");
+        if !reaches_base(catalog, name) && tiers.contains(&variant.from.as_str()) {
+            problems.push(Problem::new(
+                Id::Schema,
+                catalog.place(&["variants", name, "from"]),
+                format!("`{name}` stands on itself through `{}`", variant.from),
+                "write `from: base`",
+            ));
+        }
+    }
+}
+
+fn reaches_base(catalog: &Catalog, name: &str) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut tier = name;
+    while tier != "base" {
+        match catalog.variants.get(tier) {
+            Some(variant) if seen.insert(tier) => tier = &variant.from,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Names become parts of tags, stages and folders: lower case letters, digits, `.`, `_` and `-`.
+fn names(catalog: &Catalog, problems: &mut Vec<Problem>) {
+    let sections = [
+        ("releases", catalog.releases.keys().collect::<Vec<_>>()),
+        ("variants", catalog.variants.keys().collect()),
+        ("roots", catalog.roots.keys().collect()),
+    ];
+    for (section, keys) in sections {
+        for key in keys.into_iter().filter(|key| !is_name(key)) {
+            problems.push(Problem::new(
+                Id::Name,
+                catalog.place(&[section, key]),
+                format!("`{key}` cannot be part of a tag"),
+                "use lower case letters, digits, `.`, `_` and `-`, a letter or digit first",
+            ));
+        }
+    }
+    if !catalog.repository.split('/').all(is_name) {
+        problems.push(Problem::new(
+            Id::Name,
+            catalog.place(&["repository"]),
+            format!("`{}` is not a legal repository name", catalog.repository),
+            "use lower case letters, digits, `.`, `_`, `-` and `/`",
+        ));
+    }
+    if catalog.variants.contains_key("base") {
+        problems.push(Problem::new(
+            Id::Name,
+            catalog.place(&["variants", "base"]),
+            "`base` is the tier that variants stand on".to_owned(),
+            "give the variant another name",
+        ));
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    chars.next().is_some_and(word) && chars.all(|c| word(c) || "._-".contains(c)) && name.len() <= 100
+}
+
+/// Tag templates use known fields only, and every tag names its variant: two images must never share one.
+fn tags(catalog: &Catalog, problems: &mut Vec<Problem>) {
+    for (i, template) in catalog.tags.iter().enumerate() {
+        let place = || catalog.place(&["tags", &i.to_string()]);
+        for field in tag_fields(template) {
+            if !TAG_FIELDS.contains(&field) {
+                let near = nearest(field, TAG_FIELDS.iter().copied());
+                problems.push(Problem::new(
+                    Id::Tag,
+                    place(),
+                    format!("`{{{field}}}` is not a field of a tag"),
+                    near.map_or_else(
+                        || format!("known: {}", TAG_FIELDS.join(", ")),
+                        |near| format!("did you mean `{{{near}}}`?"),
+                    ),
+                ));
+            }
+        }
+        if !template.contains("{variant}") {
+            problems.push(Problem::new(
+                Id::TagCollision,
+                place(),
+                format!("`{template}` would be the same for every variant"),
+                "put `{variant}` into it",
+            ));
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! `variants.yaml` as checked types: the only hand-written choices of the project.
+
+mod check;
+mod outline;
+mod parse;
+
+pub use check::{TAG_FIELDS, tag_fields};
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Everything `variants.yaml` says, checked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Catalog {
+    /// Where it was read from.
+    #[serde(skip)]
+    pub file: PathBuf,
+    /// Positions of every field, for problems that are found later.
+    #[serde(skip)]
+    pub(crate) outline: outline::Outline,
+    /// The project's name.
+    pub project: String,
+    /// The image repository, without a registry.
+    pub repository: String,
+    /// `org.opencontainers.image.title`.
+    pub title: String,
+    /// SPDX expression of the project's own files.
+    pub licenses: String,
+    /// What is taken when nothing is asked for.
+    pub defaults: Defaults,
+    /// Root file systems by name.
+    pub roots: BTreeMap<String, Root>,
+    /// What every base holds beside the trio.
+    pub base: Base,
+    /// PyTorch lines by name, e.g. `2.15`.
+    pub releases: BTreeMap<String, Release>,
+    /// What images are for, by name.
+    pub variants: BTreeMap<String, Variant>,
+    /// Templates of the tags, the most precise first.
+    pub tags: Vec<String>,
+    /// The user inside the images.
+    pub user: User,
+}
+
+/// What is taken when a command names nothing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// A key of `releases`.
+    pub release: String,
+    /// A key of `roots`.
+    pub root: String,
+    /// Platforms that are locked and built.
+    pub platforms: Vec<Platform>,
+}
+
+/// A platform that images exist for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Platform {
+    /// 64-bit x86.
+    #[serde(rename = "linux/amd64")]
+    Amd64,
+    /// 64-bit Arm.
+    #[serde(rename = "linux/arm64")]
+    Arm64,
+}
+
+impl Platform {
+    /// Every platform, for messages.
+    pub const ALL: &[Platform] = &[Platform::Amd64, Platform::Arm64];
+
+    /// The name that the OCI specification and docker use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Platform::Amd64 => "linux/amd64",
+            Platform::Arm64 => "linux/arm64",
+        }
+    }
+
+    /// Debian's and OCI's name of the architecture.
+    pub fn debian(self) -> &'static str {
+        match self {
+            Platform::Amd64 => "amd64",
+            Platform::Arm64 => "arm64",
+        }
+    }
+
+    /// The kernel's name of the architecture, as wheels use it.
+    pub fn machine(self) -> &'static str {
+        match self {
+            Platform::Amd64 => "x86_64",
+            Platform::Arm64 => "aarch64",
+        }
+    }
+
+    /// The platform that this program runs on.
+    pub fn host() -> Platform {
+        if cfg!(target_arch = "aarch64") {
+            Platform::Arm64
+        } else {
+            Platform::Amd64
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A root file system that is bootstrapped from Debian packages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Root {
+    /// Debian's name of the suite.
+    pub suite: String,
+    /// major.minor of the suite's own interpreter.
+    pub python: String,
+    /// dpkg path patterns left out.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// dpkg path patterns kept although `exclude` matches them.
+    #[serde(default)]
+    pub keep: Vec<String>,
+}
+
+/// What every base holds beside the trio.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// Packages of the root's package manager.
+    pub packages: Vec<String>,
+    /// Python packages beside the trio.
+    pub requirements: Vec<String>,
+    /// How wheels are spread over layers.
+    pub layers: Layers,
+}
+
+/// How wheels are spread over layers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layers {
+    /// A wheel bigger than this, in megabytes (10^6 bytes), gets a layer of its own.
+    pub own_above_mb: u64,
+    /// How layers are compressed where the engine lets one choose.
+    pub compression: Compression,
+    /// The compressor's own level.
+    pub level: u32,
+}
+
+/// Compression of layers, by BuildKit's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Compression {
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    /// BuildKit's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+        }
+    }
+}
+
+/// A PyTorch line: the trio and the CUDA build of its wheels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// Version of torch.
+    pub torch: String,
+    /// Version of torchvision.
+    pub torchvision: String,
+    /// Version of torchaudio, where the line has one.
+    #[serde(default)]
+    pub torchaudio: Option<String>,
+    /// The wheel channel: `cu132`, or the CUDA version it stands for, `13.2`.
+    pub cuda: String,
+    /// The cuDNN major that a person believes it has; checked, never needed.
+    #[serde(default)]
+    pub cudnn: Option<String>,
+    /// A key of `roots`, where it is not the default.
+    #[serde(default)]
+    pub root: Option<String>,
+}
+
+/// What an image is for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// One sentence for lists and labels.
+    pub about: String,
+    /// The tier it stands on: `base` or another variant.
+    pub from: String,
+}
+
+/// The user inside the images.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    /// Login name.
+    pub name: String,
+    /// Numeric id; the group is 0, so that any other uid of group 0 can write the same places.
+    pub uid: u32,
+    /// The work folder.
+    pub workdir: String,
+}
+
+impl Catalog {
+    /// Reads and checks a file.
+    ///
+    /// Errors: a [`crate::problem::Refusal`] with every problem found, each with its line and column.
+    pub fn read(file: &Path) -> anyhow::Result<Catalog> {
+        parse::read(file)
+    }
+
+    /// Parses and checks a text; `file` is its name in messages.
+    #[cfg(test)]
+    pub fn parse(file: &str, text: &str) -> anyhow::Result<Catalog> {
+        parse::parse(Path::new(file), text)
+    }
+
+    /// The folder of the catalog, which every path of the project is relative to.
+    pub fn folder(&self) -> PathBuf {
+        match self.file.parent() {
+            Some(folder) if folder != Path::new("") => folder.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+
+    /// The platform whose facts stand in files that exist once for all platforms.
+    pub fn first_platform(&self) -> Platform {
+        self.defaults.platforms.first().copied().unwrap_or(Platform::Amd64)
+    }
+
+    /// `variants.yaml:12:11: releases."2.9".cuda`, for a problem with that field.
+    pub fn place(&self, path: &[&str]) -> String {
+        self.outline.place(&self.file, path)
+    }
+
+    /// The release with that name, or a refusal that lists the known ones.
+    pub fn release(&self, name: &str) -> anyhow::Result<&Release> {
+        self.releases.get(name).ok_or_else(|| {
+            let known = self.releases.keys().map(String::as_str);
+            let problem = crate::problem::unknown_name("--release", "release", name, known);
+            crate::problem::Refusal::from(problem).into()
+        })
+    }
+
+    /// The variant with that name, or a refusal that lists the known ones.
+    pub fn variant(&self, name: &str) -> anyhow::Result<&Variant> {
+        self.variants.get(name).ok_or_else(|| {
+            let known = self.variants.keys().map(String::as_str);
+            let problem = crate::problem::unknown_name("--variant", "variant", name, known);
+            crate::problem::Refusal::from(problem).into()
+        })
+    }
+
+    /// The root that a release stands on: its name and what it is.
+    pub fn root_of(&self, release: &Release) -> (&str, &Root) {
+        let name = release.root.as_ref().unwrap_or(&self.defaults.root);
+        // `check` refused a catalog whose releases name an unknown root.
+        (name, &self.roots[name])
+    }
+}

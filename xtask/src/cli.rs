@@ -1,0 +1,227 @@
+//! The command line: every command with its help, and nothing that decides.
+
+use crate::catalog::Platform;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Builds, proves and publishes a family of PyTorch + CUDA container images.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version, max_term_width = 110)]
+pub struct Cli {
+    /// What all commands understand.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// The catalog: releases, variants, roots, tags
+    #[arg(long, global = true, default_value = "variants.yaml", value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print the commands that would be run, and run none
+    #[arg(long, global = true)]
+    pub dry_run: bool,
+    /// Show every line of the programs that are run
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+    /// Only results and errors
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Which engine builds and runs: yours, or a private one (Debian and Ubuntu, as root)
+    #[arg(long, global = true, value_enum, default_value = "auto", env = "XTASK_ENGINE")]
+    pub engine: EngineChoice,
+}
+
+/// Which engine to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineChoice {
+    /// The user's docker if its daemon answers and buildx is there, otherwise a private one
+    Auto,
+    /// The user's docker
+    Docker,
+    /// The private engine below `target/`
+    Private,
+}
+
+/// The commands, in the order in which one meets them.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Do variants.yaml, the lock and the rendered files agree? Offline, under a second
+    Check,
+    /// Releases and variants: CUDA, Python, driver floor, tags, sizes
+    List,
+    /// What would be built or skipped, each with its reason
+    Plan(Select),
+    /// Fix every input: digests, wheel hashes, tool versions
+    Lock(Lock),
+    /// Write Dockerfiles and the bake file from templates and lock
+    Render(Check),
+    /// Build images, smoke-test them, tag them, print their digests
+    Build(Build),
+    /// Run the smoke checks of an image
+    Smoke(Smoke),
+    /// Point user-visible tags at what passed [not built yet]
+    Publish(Rest),
+    /// Fail when a moving tag is older than its limit [not built yet]
+    Freshness(Rest),
+    /// Start a variant the way the README would have you do by hand [not built yet]
+    Run(Rest),
+    /// Print a compose file for one variant [not built yet]
+    Compose(Rest),
+    /// Print Kubernetes manifests for one variant [not built yet]
+    K8s(Rest),
+    /// Name the cause when a GPU does not work [not built yet]
+    Doctor(Rest),
+    /// Print the CI matrix as JSON [not built yet]
+    Matrix(Rest),
+    /// The engine: status, up, down, prune
+    #[command(subcommand)]
+    Engine(Engine),
+    /// Ours against the plain Dockerfile, side by side [not built yet]
+    Bench(Rest),
+    /// Everything that continuous integration checks
+    Ci(Ci),
+    /// Print a completion script [not built yet]
+    Completions(Rest),
+}
+
+/// Which images.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Select {
+    /// The variant; may be given several times
+    #[arg(long, short = 'V', value_name = "NAME", required_unless_present = "all")]
+    pub variant: Vec<String>,
+    /// Every variant
+    #[arg(long, conflicts_with = "variant")]
+    pub all: bool,
+    /// The release; may be given several times [default: defaults.release of the catalog]
+    #[arg(long, value_name = "NAME")]
+    pub release: Vec<String>,
+    /// The root file system [default: the release's, or defaults.root]
+    #[arg(long, value_name = "NAME")]
+    pub root: Option<String>,
+    /// The platform [default: this machine's]
+    #[arg(long, value_name = "OS/ARCH", value_parser = platform)]
+    pub platform: Option<Platform>,
+}
+
+/// `lock`: say whether the lock fits, or make it anew.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false, id = "mode")]
+pub struct Lock {
+    /// Fail when the lock is not made from this variants.yaml; offline
+    #[arg(long, group = "mode")]
+    pub check: bool,
+    /// Ask the indexes and write the lock
+    #[arg(long, group = "mode")]
+    pub update: bool,
+    /// Only this release; the others keep what they have
+    #[arg(long, value_name = "NAME", conflicts_with = "check")]
+    pub release: Option<String>,
+    /// An apt sources file to bootstrap from, e.g. one that names a snapshot mirror [default: the host's mirrors]
+    #[arg(long, value_name = "FILE", env = "XTASK_APT_SOURCES")]
+    pub apt_sources: Option<PathBuf>,
+}
+
+/// A writer's `--check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Write nothing; fail when a file would change
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// `build`.
+#[derive(Args, Debug)]
+pub struct Build {
+    /// Which images
+    #[command(flatten)]
+    pub select: Select,
+    /// Refuse a root whose Debian packages differ from the lock's
+    #[arg(long)]
+    pub locked: bool,
+    /// Build again although nothing changed
+    #[arg(long)]
+    pub force: bool,
+    /// An apt sources file to bootstrap from, e.g. one that names a snapshot mirror [default: the host's mirrors]
+    #[arg(long, value_name = "FILE", env = "XTASK_APT_SOURCES")]
+    pub apt_sources: Option<PathBuf>,
+    /// CA certificates for the build steps (PEM); they do not stay in the image [default: SSL_CERT_FILE, PIP_CERT, …]
+    #[arg(long, value_name = "FILE")]
+    pub ca_cert: Option<PathBuf>,
+    /// The builder instance of buildx
+    #[arg(long, value_name = "NAME")]
+    pub builder: Option<String>,
+    /// GPUs for the smoke test, as docker takes them
+    #[arg(long, value_name = "GPUS")]
+    pub gpus: Option<String>,
+    /// Fail when the smoke test finds no GPU
+    #[arg(long)]
+    pub require_gpu: bool,
+}
+
+/// `smoke`.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false, id = "what")]
+pub struct Smoke {
+    /// A variant of the default release, as built here
+    #[arg(long, short = 'V', value_name = "NAME", group = "what")]
+    pub variant: Option<String>,
+    /// Any image
+    #[arg(long, value_name = "REFERENCE", group = "what")]
+    pub image: Option<String>,
+    /// The release of the variant [default: defaults.release of the catalog]
+    #[arg(long, value_name = "NAME", conflicts_with = "image")]
+    pub release: Option<String>,
+    /// GPUs to attach, as docker takes them: all, 0,1, …
+    #[arg(long, value_name = "GPUS")]
+    pub gpus: Option<String>,
+    /// Fail when there is no usable GPU
+    #[arg(long)]
+    pub require_gpu: bool,
+}
+
+/// `engine`.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum Engine {
+    /// Which engine is taken, and what it can do
+    Status,
+    /// Fetch and start the private engine
+    Up,
+    /// Stop the private engine
+    Down,
+    /// Stop the private engine and remove all it put on disk
+    Prune,
+}
+
+/// `ci`.
+#[derive(Args, Debug)]
+pub struct Ci {
+    /// Leave out what takes minutes: the build and smoke of the images
+    #[arg(long)]
+    pub fast: bool,
+}
+
+/// Arguments of a command that is not built yet.
+#[derive(Args, Debug)]
+pub struct Rest {
+    /// Ignored
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub rest: Vec<String>,
+}
+
+fn platform(text: &str) -> Result<Platform, String> {
+    let known = || Platform::ALL.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ");
+    Platform::ALL
+        .iter()
+        .copied()
+        .find(|p| p.as_str() == text)
+        .ok_or_else(|| format!("known platforms: {}", known()))
+}

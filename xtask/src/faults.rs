@@ -1,0 +1,121 @@
+//! What outside programs say when something outside fails, sorted into ids.
+//!
+//! Their exit codes do not tell a network that is down from a wrong hash; their words do. The phrases are those that
+//! apt, curl, pip, uv, BuildKit and the kernel print.
+
+use crate::problem::{Id, Problem, Refusal};
+use crate::runner::tail;
+
+/// Phrases, in lower case, and what they mean. The first that is found decides, so the more special come first.
+const PHRASES: &[(Id, &[&str])] = &[
+    (Id::Disk, &["no space left on device", "disk quota exceeded", "not enough free space", "os error 28"]),
+    (
+        Id::WheelHash,
+        &["hash mismatch", "do not match the hashes", "hashes are required", "hash sum mismatch"],
+    ),
+    (
+        Id::Tls,
+        &[
+            "invalid peer certificate",
+            "certificate verify failed",
+            "certificate verification failed",
+            "unknownissuer",
+            "self-signed certificate",
+            "unable to get local issuer",
+            "x509:",
+            "tls handshake",
+        ],
+    ),
+    (
+        Id::Network,
+        &[
+            "temporary failure in name resolution",
+            "temporary failure resolving",
+            "could not resolve",
+            "could not connect",
+            "failed to lookup address",
+            "name or service not known",
+            "no such host",
+            "connection refused",
+            "connection reset",
+            "connection timed out",
+            "network is unreachable",
+            "failed to fetch",
+            "error sending request",
+            "failed to download",
+            "request failed after",
+            "retries exceeded",
+            "connection broken",
+            "unexpected eof",
+            "i/o timeout",
+            "bad gateway",
+            "service unavailable",
+            "gateway timeout",
+        ],
+    ),
+    (
+        Id::NoWheelChannel,
+        &["no solution found when resolving", "no matching distribution", "has no wheels with a matching"],
+    ),
+    (
+        Id::Engine,
+        &["cannot connect to the docker daemon", "error during connect", "failed to dial", "transport is closing"],
+    ),
+];
+
+/// What a program's words mean, if they are known.
+pub fn classify(text: &str) -> Option<Id> {
+    let text = text.to_lowercase();
+    PHRASES
+        .iter()
+        .find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase)))
+        .map(|(id, _)| *id)
+}
+
+/// One way out of a fault.
+pub fn cure(id: Id) -> &'static str {
+    match id {
+        Id::Disk => "free some space, then run the same command again: finished steps are kept",
+        Id::WheelHash => {
+            "the index served other bytes than the lock knows: if that is meant, run `cargo xtask lock --update`"
+        }
+        Id::Tls => "give the CA of your proxy with --ca-cert FILE or SSL_CERT_FILE; verification stays on",
+        Id::Network => "check the network, the proxy and the index, then run the same command again: finished steps are kept",
+        Id::NoWheelChannel => "choose versions that the index has; `cargo xtask list` shows what is known",
+        Id::Engine => "run `cargo xtask engine status`, then the same command again",
+        _ => "read the lines above, correct the cause, and run the same command again",
+    }
+}
+
+/// An error for a failed program: a refusal with an id where its words are known, otherwise with `otherwise`.
+pub fn error(doing: &str, text: &str, otherwise: Id) -> anyhow::Error {
+    let id = classify(text).unwrap_or(otherwise);
+    let said = tail(text.trim_end(), 12).replace('\n', "\n    ");
+    Refusal::from(Problem::new(id, doing, format!("it failed:\n    {said}"), cure(id))).into()
+}
+
+/// Ends the function with [`error`]; words that are not known mean the tool itself.
+pub fn refuse_or_bail<T>(doing: &str, text: &str) -> anyhow::Result<T> {
+    Err(error(doing, text, Id::Tool))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_real_programs_are_known() {
+        let cases = [
+            ("Temporary failure in name resolution", Id::Network),
+            ("error: Failed to fetch: `http://…`\n  Caused by: invalid peer certificate: UnknownIssuer", Id::Tls),
+            ("Hash mismatch for `torch==2.15.0`", Id::WheelHash),
+            ("write /x: no space left on device", Id::Disk),
+            ("ERROR: Cannot connect to the Docker daemon at unix:///x", Id::Engine),
+            ("× No solution found when resolving dependencies:", Id::NoWheelChannel),
+        ];
+        for (text, id) in cases {
+            assert_eq!(classify(text), Some(id), "{text}");
+        }
+        assert_eq!(classify("Segmentation fault"), None);
+    }
+}

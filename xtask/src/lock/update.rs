@@ -1,0 +1,192 @@
+//! `lock --update`: the one command that asks indexes what is there.
+
+use super::{Lock, LockedRelease, LockedRoot, inputs, wheels};
+use crate::catalog::{Catalog, Platform};
+use crate::faults;
+use crate::problem::{Id, refuse};
+use crate::resolve::Resolved;
+use crate::root::{self, RootSpec};
+use crate::runner::Step;
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds.
+const DAY: u64 = 24 * 60 * 60;
+
+/// What an update may ask and where it may keep things.
+pub struct Update<'a> {
+    /// Only this release; the others keep what they have.
+    pub release: Option<&'a str>,
+    /// An apt sources file of the user's.
+    pub apt_sources: Option<&'a Path>,
+    /// The folder for caches and private tools.
+    pub state: &'a Path,
+    /// Told what goes on.
+    pub progress: &'a dyn Fn(&str),
+}
+
+/// Makes the lock anew; what `update.release` leaves out keeps the pins of `old`.
+///
+/// Errors: `E_NETWORK`, `E_TLS`, `E_TOOL`, or `E_NO_WHEEL_CHANNEL` with uv's explanation.
+pub fn update(
+    catalog: &Catalog,
+    resolved: &BTreeMap<String, Resolved>,
+    old: Option<Lock>,
+    update: &Update,
+) -> Result<Lock> {
+    let uv = Uv::find(update)?;
+    let epoch = epoch()?;
+    let mut lock = Lock {
+        inputs: inputs(catalog, resolved)?,
+        epoch,
+        uv: uv.version()?,
+        roots: BTreeMap::new(),
+        releases: BTreeMap::new(),
+    };
+    let old_releases = old.map(|old| old.releases).unwrap_or_default();
+    for (name, facts) in resolved {
+        let kept = old_releases.get(name).filter(|_| update.release.is_some_and(|only| only != name));
+        let release = match kept {
+            Some(kept) if kept.facts == *facts => kept.clone(),
+            _ => lock_release(catalog, name, facts, &uv, update)?,
+        };
+        lock.releases.insert(name.clone(), release);
+    }
+    for name in catalog.roots.keys() {
+        for platform in catalog.defaults.platforms.iter().filter(|p| **p == Platform::host()) {
+            let root = lock_root(catalog, name, *platform, epoch, update)?;
+            lock.roots.entry(name.clone()).or_default().insert(*platform, root);
+        }
+    }
+    Ok(lock)
+}
+
+fn lock_release(
+    catalog: &Catalog,
+    name: &str,
+    facts: &Resolved,
+    uv: &Uv,
+    update: &Update,
+) -> Result<LockedRelease> {
+    let (root, _) = catalog.root_of(catalog.release(name)?);
+    let mut locked = LockedRelease {
+        root: root.to_owned(),
+        facts: facts.clone(),
+        wheels: BTreeMap::new(),
+    };
+    for platform in &catalog.defaults.platforms {
+        (update.progress)(&format!("resolving release {name} for {platform}"));
+        let wanted = requirements(facts, &catalog.base.requirements);
+        let pylock = uv.resolve(&wanted, &facts.python, *platform)?;
+        locked.wheels.insert(*platform, wheels::parse(&pylock)?);
+    }
+    Ok(locked)
+}
+
+/// What uv is asked for: the trio exactly, and the rest at its newest.
+fn requirements(facts: &Resolved, others: &[String]) -> String {
+    let mut lines = vec![
+        format!("torch=={}", facts.torch),
+        format!("torchvision=={}", facts.torchvision),
+    ];
+    lines.extend(facts.torchaudio.iter().map(|version| format!("torchaudio=={version}")));
+    lines.extend(others.iter().cloned());
+    lines.join("\n") + "\n"
+}
+
+fn lock_root(
+    catalog: &Catalog,
+    name: &str,
+    platform: Platform,
+    epoch: u64,
+    update: &Update,
+) -> Result<LockedRoot> {
+    let sources = update.apt_sources.map(Path::to_owned);
+    let spec = RootSpec::new(catalog, name, platform, epoch, sources);
+    let layout = root::provide(&spec, update.state, true, update.progress)?;
+    Ok(LockedRoot {
+        digest: layout.digest,
+        bytes: layout.bytes,
+        packages: layout.packages,
+    })
+}
+
+/// Midnight (UTC) of today, or `SOURCE_DATE_EPOCH` where the caller sets it.
+fn epoch() -> Result<u64> {
+    if let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") {
+        let text = text.to_string_lossy();
+        return text.parse().or_else(|_| {
+            refuse(
+                Id::Schema,
+                "SOURCE_DATE_EPOCH",
+                format!("`{text}` is not a number of seconds"),
+                "unset it, or set it to seconds since 1970",
+            )
+        });
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    Ok(now - now % DAY)
+}
+
+/// The resolver: the user's uv, or one in a private environment.
+struct Uv(PathBuf);
+
+impl Uv {
+    fn find(update: &Update) -> Result<Uv> {
+        if let Ok(found) = which::which("uv") {
+            return Ok(Uv(found));
+        }
+        let folder = update.state.join("tools/uv");
+        let uv = folder.join("bin/uv");
+        if !uv.exists() {
+            (update.progress)("fetching uv into a private environment");
+            let python = Step::new("private environment", ["python3", "-m", "venv"]);
+            let made = python.args([folder.display().to_string()]).output();
+            if !made.is_ok_and(|out| out.status.success()) {
+                return refuse(
+                    Id::Tool,
+                    "uv",
+                    "there is no uv on PATH, and no python3 that could make an environment for one",
+                    "install uv, or python3 with its venv module",
+                );
+            }
+            let pip = folder.join("bin/pip").display().to_string();
+            let out = Step::new("the resolver", [pip.as_str(), "install", "--quiet", "uv"]).output()?;
+            if !out.status.success() {
+                // Without its uv, the folder is of no use to the next run.
+                std::fs::remove_dir_all(&folder).ok();
+                return faults::refuse_or_bail("fetching uv", &out.stderr);
+            }
+        }
+        Ok(Uv(uv))
+    }
+
+    fn step(&self, reason: &str) -> Step {
+        Step::new(reason, [self.0.display().to_string()])
+    }
+
+    fn version(&self) -> Result<String> {
+        let text = self.step("which uv").args(["--version"]).read()?;
+        Ok(text.split_whitespace().nth(1).unwrap_or(&text).to_owned())
+    }
+
+    /// Asks for the wheels of one platform as a pylock. Only wheels: building a source on the host would not be pinned.
+    fn resolve(&self, requirements: &str, python: &str, platform: Platform) -> Result<String> {
+        let folder = tempfile::tempdir()?;
+        let [input, output] = ["requirements.in", "pylock.toml"].map(|name| folder.path().join(name));
+        std::fs::write(&input, requirements)?;
+        let out = self
+            .step("resolve the wheels")
+            .args(["pip", "compile", "--quiet", "--format", "pylock.toml"])
+            .args(["--only-binary", ":all:", "--python-version", python])
+            .args(["--python-platform", &format!("{}-manylinux_2_28", platform.machine())])
+            .args(["--output-file".to_owned(), output.display().to_string(), input.display().to_string()])
+            .output()?;
+        if !out.status.success() {
+            return faults::refuse_or_bail("resolving the wheels", &out.stderr);
+        }
+        Ok(std::fs::read_to_string(output)?)
+    }
+}

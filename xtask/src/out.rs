@@ -1,0 +1,47 @@
+//! Where words go: results to standard output, everything else to standard error.
+
+use anyhow::Result;
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+
+/// How much is said, and in which form results are given.
+#[derive(Clone, Copy, Debug)]
+pub struct Out {
+    /// Results as JSON.
+    pub json: bool,
+    /// Every line of the programs that are run.
+    pub verbose: bool,
+    /// Only results and errors.
+    pub quiet: bool,
+}
+
+impl Out {
+    /// Says something that is not a result.
+    pub fn say(&self, line: &str) {
+        if !self.quiet {
+            // A closed standard error is no reason to stop a build.
+            writeln!(std::io::stderr().lock(), "{line}").ok();
+        }
+    }
+
+    /// Gives a result: a value as JSON, or its text.
+    pub fn result(&self, text: &str, value: &impl Serialize) -> Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        match self.json {
+            true => writeln!(stdout, "{}", serde_json::to_string_pretty(value)?)?,
+            false if text.is_empty() => {}
+            false => writeln!(stdout, "{text}")?,
+        }
+        Ok(())
+    }
+
+    /// Whether a moving line would be seen by a person.
+    pub fn is_terminal(&self) -> bool {
+        !self.quiet && !self.verbose && std::env::var_os("CI").is_none() && std::io::stderr().is_terminal()
+    }
+
+    /// Whether every line of the programs is wanted.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+}

@@ -1,0 +1,173 @@
+//! What would be built or skipped, and why. Pure: what is there already is given.
+
+use crate::catalog::Catalog;
+use crate::digest;
+use crate::lock::Lock;
+use crate::render::{self, Files};
+use anyhow::Result;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One image of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    /// The release's name.
+    pub release: String,
+    /// The variant's name.
+    pub variant: String,
+    /// Its bake target.
+    pub target: String,
+    /// The tags it will have if it holds what was planned, repository included.
+    pub references: Vec<String>,
+    /// Digest of everything that decides its content.
+    pub input: String,
+    /// Digest of everything that decides its base's content.
+    pub base_input: String,
+    /// What is done about it.
+    pub action: Action,
+    /// Why.
+    pub reason: Reason,
+    /// Bytes to fetch when nothing is cached: the wheels of its base.
+    pub fetch_bytes: u64,
+}
+
+/// What is done about an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Action {
+    Build,
+    Skip,
+}
+
+/// Why it is built or skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The engine has no such image.
+    New,
+    /// What its base is made from changed: root, wheels or the base's template.
+    BaseMoved,
+    /// Its own template or files changed.
+    TemplateChanged,
+    /// Asked for with `--force`.
+    Forced,
+    /// Every input is the same.
+    Unchanged,
+}
+
+/// The images that exist: the digests in their labels, by reference.
+pub type Existing = BTreeMap<String, Inputs>;
+
+/// What an image was made from, as its labels tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// See [`Planned::input`].
+    pub input: String,
+    /// See [`Planned::base_input`].
+    pub base_input: String,
+}
+
+/// What decides the content of an image, beside the root.
+pub struct Sources<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// The lock.
+    pub lock: &'a Lock,
+    /// The rendered files.
+    pub files: &'a Files,
+    /// Digests of the files that the templates copy into images, by path.
+    pub rootfs: &'a BTreeMap<PathBuf, String>,
+}
+
+impl Sources<'_> {
+    /// Plans one image on a root with this digest.
+    pub fn plan(
+        &self,
+        release: &str,
+        variant: &str,
+        root: &str,
+        existing: &Existing,
+        force: bool,
+    ) -> Result<Planned> {
+        let folder = Path::new("images").join(release);
+        let base_input = digest::of_json(&(root, self.below(&folder.join("base"))))?;
+        let mut tiers = Vec::new();
+        let mut tier = variant;
+        while tier != "base" {
+            tiers.push(self.below(&folder.join(tier)));
+            tier = &self.catalog.variant(tier)?.from;
+        }
+        let target = render::target(variant, release);
+        let definition = render::definition(self.files, &target)?;
+        let input = digest::of_json(&(&base_input, tiers, self.rootfs, definition))?;
+        let references = self.references(release, variant)?;
+        let there = references.first().and_then(|reference| existing.get(reference));
+        let (action, reason) = decide(there, &input, &base_input, force);
+        let platform = self.catalog.first_platform();
+        let wheels = self.lock.releases[release].wheels(platform)?;
+        Ok(Planned {
+            release: release.to_owned(),
+            variant: variant.to_owned(),
+            target,
+            references,
+            input,
+            base_input,
+            action,
+            reason,
+            fetch_bytes: wheels.iter().map(|wheel| wheel.bytes).sum(),
+        })
+    }
+
+    /// The tags that an image will have if it holds what the lock says.
+    fn references(&self, release: &str, variant: &str) -> Result<Vec<String>> {
+        let facts = &self.lock.releases[release].facts;
+        let truth = crate::tags::Truth {
+            torch: &facts.torch,
+            release,
+            cuda: &facts.cuda,
+            cudnn: &facts.cudnn,
+            variant,
+        };
+        let tags = crate::tags::tags(self.catalog, &truth)?;
+        Ok(tags.into_iter().map(|tag| format!("{}:{tag}", self.catalog.repository)).collect())
+    }
+
+    fn below(&self, folder: &Path) -> Vec<(&PathBuf, &String)> {
+        self.files.iter().filter(|(path, _)| path.starts_with(folder)).collect()
+    }
+}
+
+fn decide(there: Option<&Inputs>, input: &str, base_input: &str, force: bool) -> (Action, Reason) {
+    match there {
+        _ if force => (Action::Build, Reason::Forced),
+        None => (Action::Build, Reason::New),
+        Some(there) if there.input == input => (Action::Skip, Reason::Unchanged),
+        Some(there) if there.base_input != base_input => (Action::Build, Reason::BaseMoved),
+        Some(_) => (Action::Build, Reason::TemplateChanged),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_decision_has_its_reason() {
+        let there = |input: &str, base: &str| Inputs {
+            input: input.to_owned(),
+            base_input: base.to_owned(),
+        };
+        let cases = [
+            (None, false, (Action::Build, Reason::New)),
+            (Some(there("i", "b")), false, (Action::Skip, Reason::Unchanged)),
+            (Some(there("i", "b")), true, (Action::Build, Reason::Forced)),
+            (Some(there("x", "b")), false, (Action::Build, Reason::TemplateChanged)),
+            (Some(there("x", "y")), false, (Action::Build, Reason::BaseMoved)),
+        ];
+        for (existing, force, expected) in cases {
+            assert_eq!(decide(existing.as_ref(), "i", "b", force), expected);
+        }
+    }
+}

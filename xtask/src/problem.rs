@@ -1,0 +1,302 @@
+//! What is said when something is refused: an id, a place, the value, one way out.
+
+use std::fmt;
+
+/// The stable names of refusals. They are listed in the README and never change their meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)] // The ids are the documentation; the README tells each in a sentence.
+pub enum Id {
+    Schema,
+    VersionNotText,
+    UnknownName,
+    NoWheelChannel,
+    Platform,
+    TrioMismatch,
+    Python,
+    BaseUnpinned,
+    Network,
+    Tls,
+    WheelHash,
+    LockStale,
+    RenderStale,
+    RootMoved,
+    Name,
+    Tag,
+    TagCollision,
+    Engine,
+    Host,
+    Tool,
+    Disk,
+    Build,
+    Smoke,
+    NotGpuTested,
+    GpuNotAttached,
+    ImageDiffers,
+    Locked,
+    Check,
+    NotYet,
+}
+
+/// How the process ends, by the command contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// 1: a check ran and failed.
+    Failed = 1,
+    /// 2: the input is refused; nothing was started.
+    Refused = 2,
+    /// 3: the host, an index or a registry cannot be used.
+    Unusable = 3,
+}
+
+impl Id {
+    /// Every id, in the order in which the README lists them.
+    pub const ALL: &[Id] = &[
+        Id::Schema,
+        Id::VersionNotText,
+        Id::UnknownName,
+        Id::NoWheelChannel,
+        Id::Platform,
+        Id::TrioMismatch,
+        Id::Python,
+        Id::BaseUnpinned,
+        Id::Name,
+        Id::Tag,
+        Id::TagCollision,
+        Id::NotYet,
+        Id::LockStale,
+        Id::RenderStale,
+        Id::RootMoved,
+        Id::Check,
+        Id::Build,
+        Id::ImageDiffers,
+        Id::Smoke,
+        Id::NotGpuTested,
+        Id::GpuNotAttached,
+        Id::WheelHash,
+        Id::Network,
+        Id::Tls,
+        Id::Engine,
+        Id::Host,
+        Id::Tool,
+        Id::Disk,
+        Id::Locked,
+    ];
+
+    /// The id as it is printed and documented, e.g. `E_LOCK_STALE`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Id::Schema => "E_SCHEMA",
+            Id::VersionNotText => "E_VERSION_NOT_TEXT",
+            Id::UnknownName => "E_UNKNOWN_NAME",
+            Id::NoWheelChannel => "E_NO_WHEEL_CHANNEL",
+            Id::Platform => "E_PLATFORM",
+            Id::TrioMismatch => "E_TRIO_MISMATCH",
+            Id::Python => "E_PYTHON",
+            Id::BaseUnpinned => "E_BASE_UNPINNED",
+            Id::Network => "E_NETWORK",
+            Id::Tls => "E_TLS",
+            Id::WheelHash => "E_WHEEL_HASH",
+            Id::LockStale => "E_LOCK_STALE",
+            Id::RenderStale => "E_RENDER_STALE",
+            Id::RootMoved => "E_ROOT_MOVED",
+            Id::Name => "E_NAME",
+            Id::Tag => "E_TAG",
+            Id::TagCollision => "E_TAG_COLLISION",
+            Id::Engine => "E_ENGINE",
+            Id::Host => "E_HOST",
+            Id::Tool => "E_TOOL",
+            Id::Disk => "E_DISK",
+            Id::Build => "E_BUILD",
+            Id::Smoke => "E_SMOKE",
+            Id::NotGpuTested => "E_NOT_GPU_TESTED",
+            Id::GpuNotAttached => "E_GPU_NOT_ATTACHED",
+            Id::ImageDiffers => "E_IMAGE_DIFFERS",
+            Id::Locked => "E_LOCKED",
+            Id::Check => "E_CHECK",
+            Id::NotYet => "E_NOT_YET",
+        }
+    }
+
+    /// The exit code that a refusal with this id ends with.
+    pub fn exit(self) -> Exit {
+        match self {
+            Id::LockStale
+            | Id::RenderStale
+            | Id::RootMoved
+            | Id::Check
+            | Id::Build
+            | Id::ImageDiffers
+            | Id::Smoke
+            | Id::NotGpuTested => Exit::Failed,
+            Id::WheelHash
+            | Id::Network
+            | Id::Tls
+            | Id::Engine
+            | Id::Host
+            | Id::Tool
+            | Id::Disk
+            | Id::GpuNotAttached
+            | Id::Locked => Exit::Unusable,
+            _ => Exit::Refused,
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One thing that is wrong, in the form in which every command prints it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The stable id.
+    pub id: Id,
+    /// Where: `variants.yaml:12:11: releases."2.9".cuda`, a probe, or a program.
+    pub place: String,
+    /// What is wrong, the offending value included.
+    pub what: String,
+    /// One way out, as an imperative sentence or a command.
+    pub cure: String,
+}
+
+impl Problem {
+    /// A problem with all its parts.
+    pub fn new(
+        id: Id,
+        place: impl Into<String>,
+        what: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Self {
+        Problem {
+            id,
+            place: place.into(),
+            what: what.into(),
+            cure: cure.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "error[{}]: {}: {}\n  help: {}",
+            self.id, self.place, self.what, self.cure
+        )
+    }
+}
+
+/// An error that ends the command: one or more problems, all those of a file together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub Vec<Problem>);
+
+impl Refusal {
+    /// The worst exit code among the problems, a refused input first: nothing was started then.
+    pub fn exit(&self) -> Exit {
+        let exits = || self.0.iter().map(|p| p.id.exit());
+        if exits().any(|e| e == Exit::Refused) {
+            return Exit::Refused;
+        }
+        exits().max().unwrap_or(Exit::Failed)
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Refusal(vec![problem])
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.0.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Ends the function with one problem; `anyhow` carries it to `main`, which prints it and sets the exit code.
+pub fn refuse<T>(
+    id: Id,
+    place: impl Into<String>,
+    what: impl Into<String>,
+    cure: impl Into<String>,
+) -> anyhow::Result<T> {
+    Err(Refusal::from(Problem::new(id, place, what, cure)).into())
+}
+
+/// `Ok` without problems, otherwise all of them as one error.
+pub fn all_or_nothing(problems: Vec<Problem>) -> anyhow::Result<()> {
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal(problems).into())
+    }
+}
+
+/// The known name nearest to a misspelt one, if any is near enough to be meant (Jaro-Winkler above 0.7).
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(wrong, name), name))
+        .filter(|(score, _)| *score > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// A problem with a name that is not in the list: the known ones, and the nearest spelling.
+pub fn unknown_name<'a>(
+    place: impl Into<String>,
+    kind: &str,
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Problem {
+    let known: Vec<&str> = known.into_iter().collect();
+    let cure = match nearest(wrong, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? Known: {}", known.join(", ")),
+        None => format!("known: {}", known.join(", ")),
+    };
+    Problem::new(
+        Id::UnknownName,
+        place,
+        format!("there is no {kind} `{wrong}`"),
+        cure,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_is_listed_once_and_has_its_own_name() {
+        let mut names: Vec<_> = Id::ALL.iter().map(|id| id.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Id::ALL.len());
+        assert!(names.iter().all(|n| n.starts_with("E_")));
+    }
+
+    #[test]
+    fn refused_input_wins_over_the_other_exits() {
+        let p = |id| Problem::new(id, "", "", "");
+        assert_eq!(Refusal(vec![p(Id::Network), p(Id::Schema)]).exit(), Exit::Refused);
+        assert_eq!(Refusal(vec![p(Id::Smoke), p(Id::Disk)]).exit(), Exit::Unusable);
+        assert_eq!(Refusal(vec![p(Id::Smoke)]).exit(), Exit::Failed);
+    }
+
+    #[test]
+    fn the_nearest_spelling_is_offered() {
+        assert_eq!(nearest("runtme", ["runtime", "devel"]), Some("runtime"));
+        assert_eq!(nearest("2.51", ["2.15", "2.9"]), Some("2.15"));
+        assert_eq!(nearest("zzz", ["runtime", "devel"]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! The project as it lies on disk: catalog, facts and lock, read in the one order in which they depend on each other.
+
+use crate::catalog::Catalog;
+use crate::cli::Select;
+use crate::compat::Compat;
+use crate::files;
+use crate::lock::{self, Lock};
+use crate::render::{self, Files, Templates};
+use crate::resolve::{Resolved, resolve};
+use crate::{digest, problem};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A catalog whose releases were resolved.
+pub struct Project {
+    /// `variants.yaml`.
+    pub catalog: Catalog,
+    /// Facts by release.
+    pub resolved: BTreeMap<String, Resolved>,
+}
+
+impl Project {
+    /// Reads the catalog and resolves every release; starts nothing.
+    pub fn read(file: &Path) -> Result<Project> {
+        let catalog = Catalog::read(file)?;
+        let resolved = resolve(&catalog, &Compat::bundled()?, false)?;
+        Ok(Project { catalog, resolved })
+    }
+
+    /// The lock, if it is made from this catalog.
+    pub fn lock(&self) -> Result<Lock> {
+        lock::read_checked(&self.catalog, &self.resolved)
+    }
+
+    /// What `images/` holds when it is up to date.
+    pub fn render(&self, lock: &Lock) -> Result<Files> {
+        let templates = Templates::read(&self.catalog.folder().join("templates"))?;
+        render::render(&self.catalog, lock, &templates)
+    }
+
+    /// Lock and rendered files, after both were proved to be up to date.
+    pub fn proved(&self) -> Result<(Lock, Files)> {
+        let lock = self.lock()?;
+        let files = self.render(&lock)?;
+        render::check(&self.catalog.folder(), &files)?;
+        Ok((lock, files))
+    }
+
+    /// Digests of the files that are copied into images as they are.
+    pub fn rootfs(&self) -> Result<BTreeMap<PathBuf, String>> {
+        let folder = self.catalog.folder().join("templates/rootfs");
+        let paths = files::walk(&folder)?;
+        paths.into_iter().map(|path| Ok((path.clone(), digest::of_file(&folder.join(path))?))).collect()
+    }
+
+    /// Releases and variants that a command line names, all unknown names refused together.
+    pub fn select(&self, select: &Select) -> Result<Vec<(String, String)>> {
+        let catalog = &self.catalog;
+        let mut problems = Vec::new();
+        let mut known = |flag: &str, kind: &str, names: &[String], known: Vec<&str>| {
+            for name in names.iter().filter(|name| !known.contains(&name.as_str())) {
+                problems.push(problem::unknown_name(flag, kind, name, known.iter().copied()));
+            }
+        };
+        known("--release", "release", &select.release, catalog.releases.keys().map(String::as_str).collect());
+        known("--variant", "variant", &select.variant, catalog.variants.keys().map(String::as_str).collect());
+        let root: Vec<String> = select.root.iter().cloned().collect();
+        known("--root", "root", &root, catalog.roots.keys().map(String::as_str).collect());
+        problem::all_or_nothing(problems)?;
+        let releases = match select.release.is_empty() {
+            true => vec![catalog.defaults.release.clone()],
+            false => select.release.clone(),
+        };
+        let variants = match select.all {
+            true => catalog.variants.keys().cloned().collect(),
+            false => select.variant.clone(),
+        };
+        let pairs = releases.iter().flat_map(|r| variants.iter().map(move |v| (r.clone(), v.clone())));
+        Ok(pairs.collect())
+    }
+}

@@ -1,0 +1,118 @@
+//! The bake file: every target, with what is known when it is rendered. The rest comes in as variables.
+
+use crate::catalog::Catalog;
+use crate::lock::{Lock, LockedRelease};
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+/// Its name below `images/`.
+pub const FILE: &str = "docker-bake.json";
+
+/// The name of a bake target, which may not hold dots: `runtime-2-15`.
+pub fn target(tier: &str, release: &str) -> String {
+    format!("{tier}-{}", release.replace('.', "-"))
+}
+
+/// The variable that names a root: `ROOT_DEBIAN`.
+pub fn root_variable(root: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    format!("ROOT_{}", root.chars().map(plain).collect::<String>())
+}
+
+/// The bake file as text.
+pub(super) fn file(catalog: &Catalog, lock: &Lock) -> Result<String> {
+    let mut targets = Map::new();
+    for (name, release) in &lock.releases {
+        targets.insert(target("base", name), base(lock, name, release));
+        for variant in catalog.variants.keys() {
+            targets.insert(target(variant, name), variant_target(catalog, lock, name, release, variant));
+        }
+    }
+    let default = &catalog.defaults.release;
+    let of_default: Vec<String> = catalog.variants.keys().map(|variant| target(variant, default)).collect();
+    let bake = json!({
+        "variable": variables(catalog),
+        "group": {"default": {"targets": of_default}},
+        "target": targets,
+    });
+    Ok(serde_json::to_string_pretty(&bake)? + "\n")
+}
+
+/// What a build decides: the root's address, the network of its steps, and where the source stands.
+fn variables(catalog: &Catalog) -> Value {
+    let mut variables = Map::new();
+    for root in catalog.roots.keys() {
+        variables.insert(root_variable(root), json!({"default": format!("docker-image://{root}")}));
+    }
+    variables.insert("NETWORK".to_owned(), json!({"default": "default"}));
+    variables.insert("REVISION".to_owned(), json!({"default": "unknown"}));
+    Value::Object(variables)
+}
+
+fn base(lock: &Lock, name: &str, release: &LockedRelease) -> Value {
+    json!({
+        "context": format!("images/{name}/base"),
+        "contexts": {"root": format!("${{{}}}", root_variable(&release.root))},
+        "network": "${NETWORK}",
+        "args": args(lock),
+    })
+}
+
+fn variant_target(
+    catalog: &Catalog,
+    lock: &Lock,
+    name: &str,
+    release: &LockedRelease,
+    variant: &str,
+) -> Value {
+    let from = &catalog.variants[variant].from;
+    json!({
+        "context": format!("images/{name}/{variant}"),
+        "contexts": {from: format!("target:{}", target(from, name)), "rootfs": "templates/rootfs"},
+        "network": "${NETWORK}",
+        "args": args(lock),
+        "labels": labels(catalog, lock, name, release, variant),
+    })
+}
+
+/// Proxies are BuildKit's predefined arguments: taken from the caller's environment, in no layer and no history.
+fn args(lock: &Lock) -> Value {
+    json!({
+        "SOURCE_DATE_EPOCH": lock.epoch.to_string(),
+        "HTTP_PROXY": null,
+        "HTTPS_PROXY": null,
+        "NO_PROXY": null,
+    })
+}
+
+/// OCI's own annotations, and what a person or a scheduler asks of such an image.
+fn labels(catalog: &Catalog, lock: &Lock, name: &str, release: &LockedRelease, variant: &str) -> Value {
+    let facts = &release.facts;
+    let about = &catalog.variants[variant].about;
+    let ours = |key: &str| format!("{}.{key}", catalog.project);
+    let arch_list = facts.platforms.get(&catalog.first_platform()).map(|p| p.arch_list.join(" "));
+    let pairs = [
+        ("org.opencontainers.image.title".to_owned(), format!("{} {name} {variant}", catalog.title)),
+        ("org.opencontainers.image.description".to_owned(), about.clone()),
+        ("org.opencontainers.image.licenses".to_owned(), catalog.licenses.clone()),
+        ("org.opencontainers.image.version".to_owned(), facts.torch.clone()),
+        ("org.opencontainers.image.revision".to_owned(), "${REVISION}".to_owned()),
+        ("org.opencontainers.image.created".to_owned(), rfc3339(lock.epoch)),
+        (ours("release"), name.to_owned()),
+        (ours("variant"), variant.to_owned()),
+        (ours("torch"), facts.torch.clone()),
+        (ours("cuda-build"), facts.cuda_build.clone()),
+        (ours("cuda"), facts.cuda.clone()),
+        (ours("cudnn"), facts.cudnn.clone()),
+        (ours("python"), facts.python.clone()),
+        (ours("arch-list"), arch_list.unwrap_or_default()),
+        (ours("driver-floor"), facts.driver_floor.clone()),
+    ];
+    Value::Object(pairs.into_iter().map(|(key, value)| (key, Value::String(value))).collect())
+}
+
+/// Seconds since 1970 as the text that OCI's annotations want: `2026-11-30T00:00:00Z`.
+fn rfc3339(epoch: u64) -> String {
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(epoch);
+    humantime::format_rfc3339_seconds(time).to_string()
+}

@@ -1,0 +1,83 @@
+//! Which wheel goes into which layer.
+
+use crate::lock::Wheel;
+use std::collections::BTreeMap;
+
+/// Wheels that share a layer, and thereby a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer<'a> {
+    /// The stage's name: the package's own, or the group's.
+    pub name: String,
+    /// Its wheels, in the lock's order.
+    pub wheels: Vec<&'a Wheel>,
+}
+
+/// Spreads wheels over layers, those first that change least often: NVIDIA's libraries, then Triton and torch, then the
+/// rest. A package bigger than `own_above_mb` (megabytes of 10^6 bytes) has a layer of its own; the small ones share
+/// `nvidia` and `python`.
+pub fn layers(wheels: &[Wheel], own_above_mb: u64) -> Vec<Layer<'_>> {
+    let mut groups: BTreeMap<(u8, &str), Vec<&Wheel>> = BTreeMap::new();
+    for wheel in wheels {
+        groups.entry(group(wheel, own_above_mb)).or_default().push(wheel);
+    }
+    groups
+        .into_iter()
+        .map(|((_, name), wheels)| Layer {
+            name: name.to_owned(),
+            wheels,
+        })
+        .collect()
+}
+
+/// Rank and name of a wheel's layer.
+fn group(wheel: &Wheel, own_above_mb: u64) -> (u8, &str) {
+    let name = wheel.name.as_str();
+    let nvidia = name.starts_with("nvidia-") || name.starts_with("cuda-");
+    let own = wheel.bytes > own_above_mb * 1_000_000;
+    match (own, nvidia, name) {
+        (true, true, _) => (0, name),
+        (false, true, _) => (1, "nvidia"),
+        (true, false, "torch") => (3, name),
+        (true, false, _) => (2, name),
+        (false, false, _) => (4, "python"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wheel(name: &str, mb: u64) -> Wheel {
+        Wheel {
+            name: name.to_owned(),
+            version: "1".to_owned(),
+            file: format!("{name}-1-py3-none-any.whl"),
+            bytes: mb * 1_000_000,
+            sha256: "0".to_owned(),
+        }
+    }
+
+    #[test]
+    fn big_wheels_are_alone_and_what_changes_least_comes_first() {
+        let wheels = [
+            wheel("cuda-toolkit", 1),
+            wheel("numpy", 15),
+            wheel("nvidia-cublas", 404),
+            wheel("nvidia-nvtx", 1),
+            wheel("torch", 539),
+            wheel("torchvision", 7),
+            wheel("triton", 285),
+        ];
+        let found = layers(&wheels, 100);
+        let names = |layer: &Layer| layer.wheels.iter().map(|w| w.name.clone()).collect::<Vec<_>>().join("+");
+        let shown: Vec<_> = found.iter().map(|layer| (layer.name.as_str(), names(layer))).collect();
+        let expected = [
+            ("nvidia-cublas", "nvidia-cublas"),
+            ("nvidia", "cuda-toolkit+nvidia-nvtx"),
+            ("triton", "triton"),
+            ("torch", "torch"),
+            ("python", "numpy+torchvision"),
+        ];
+        assert_eq!(shown, expected.map(|(a, b)| (a, b.to_owned())));
+    }
+}

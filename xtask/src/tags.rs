@@ -1,0 +1,93 @@
+//! Tags from what was read out of a finished image: one pure function.
+
+use crate::catalog::{Catalog, TAG_FIELDS, tag_fields};
+use crate::problem::{Id, Problem, Refusal};
+
+/// What a tag may tell, read out of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truth<'a> {
+    /// The public version of torch: `2.15.0`.
+    pub torch: &'a str,
+    /// The release's name: `2.15`.
+    pub release: &'a str,
+    /// major.minor of CUDA: `13.2`.
+    pub cuda: &'a str,
+    /// Version of cuDNN, of which a tag tells the major: `9.26.0`.
+    pub cudnn: &'a str,
+    /// The variant's name.
+    pub variant: &'a str,
+}
+
+/// The tags of an image, the most precise first.
+///
+/// Errors: `E_TAG` for a tag that the OCI distribution specification does not allow.
+pub fn tags(catalog: &Catalog, truth: &Truth) -> anyhow::Result<Vec<String>> {
+    let tags: Vec<String> = catalog.tags.iter().map(|template| fill(template, truth)).collect();
+    let illegal: Vec<Problem> = tags
+        .iter()
+        .enumerate()
+        .filter(|(_, tag)| !is_tag(tag))
+        .map(|(i, tag)| {
+            Problem::new(
+                Id::Tag,
+                catalog.place(&["tags", &i.to_string()]),
+                format!("`{tag}` is not a legal tag"),
+                "use letters, digits, `.`, `_` and `-`, at most 128, not beginning with `.` or `-`",
+            )
+        })
+        .collect();
+    if illegal.is_empty() { Ok(tags) } else { Err(Refusal(illegal).into()) }
+}
+
+fn fill(template: &str, truth: &Truth) -> String {
+    let value = |field: &str| match field {
+        "torch" => truth.torch,
+        "release" => truth.release,
+        "cuda" => truth.cuda,
+        "cudnn" => truth.cudnn.split('.').next().unwrap_or_default(),
+        _ => truth.variant,
+    };
+    debug_assert!(tag_fields(template).all(|field| TAG_FIELDS.contains(&field)));
+    TAG_FIELDS
+        .iter()
+        .fold(template.to_owned(), |tag, field| tag.replace(&format!("{{{field}}}"), value(field)))
+}
+
+/// The grammar of the OCI distribution specification: `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`.
+fn is_tag(tag: &str) -> bool {
+    let mut chars = tag.chars();
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    chars.next().is_some_and(word) && chars.all(|c| word(c) || c == '.' || c == '-') && tag.len() <= 128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRUTH: Truth = Truth {
+        torch: "2.15.0",
+        release: "2.15",
+        cuda: "13.2",
+        cudnn: "9.26.0",
+        variant: "runtime",
+    };
+
+    #[test]
+    fn templates_are_filled_with_the_truth() {
+        let cases = [
+            ("{torch}-cuda{cuda}-cudnn{cudnn}-{variant}", "2.15.0-cuda13.2-cudnn9-runtime"),
+            ("{torch}-{variant}", "2.15.0-runtime"),
+            ("{release}-{variant}", "2.15-runtime"),
+            ("{variant}", "runtime"),
+        ];
+        for (template, tag) in cases {
+            assert_eq!(fill(template, &TRUTH), tag);
+        }
+    }
+
+    #[test]
+    fn a_tag_is_legal_or_refused() {
+        assert!(is_tag("2.15.0-runtime") && is_tag("_a") && is_tag(&"x".repeat(128)));
+        assert!(!is_tag("-a") && !is_tag(".a") && !is_tag("a+b") && !is_tag("") && !is_tag(&"x".repeat(129)));
+    }
+}
