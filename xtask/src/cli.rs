@@ -37,6 +37,12 @@ pub struct Global {
     /// Which engine builds and runs: yours, or a private one (Debian and Ubuntu, as root)
     #[arg(long, global = true, value_enum, default_value = "auto", env = "XTASK_ENGINE")]
     pub engine: EngineChoice,
+    /// Take a combination that the compatibility table does not know; the image's labels will say so
+    #[arg(long, global = true)]
+    pub allow_unverified: bool,
+    /// Caches, logs and the private engine: 25 GB while a base is built [default: target/xtask]
+    #[arg(long, global = true, value_name = "FOLDER", env = "XTASK_STATE")]
+    pub state: Option<PathBuf>,
 }
 
 /// Which engine to take.

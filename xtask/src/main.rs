@@ -1,1 +1,50 @@
-fn main(){}
+//! Builds, proves and publishes a family of PyTorch + CUDA container images: `cargo xtask --help`.
+
+mod apt;
+mod build;
+mod catalog;
+mod cli;
+mod commands;
+mod compat;
+mod digest;
+mod engine;
+mod faults;
+mod files;
+mod lock;
+mod out;
+mod plan;
+mod problem;
+mod project;
+mod render;
+mod resolve;
+mod root;
+mod runner;
+mod smoke;
+mod tags;
+
+use clap::Parser;
+use problem::{Exit, Refusal};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Rust ignores SIGPIPE; `cargo xtask list | head` ends with an error of its own words instead of a panic.
+    let cli = cli::Cli::parse();
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+/// Prints an error in the one form that all commands share, and gives the exit code of the contract.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    match error.downcast_ref::<Refusal>() {
+        Some(refusal) => {
+            eprintln!("{refusal}");
+            ExitCode::from(refusal.exit() as u8)
+        }
+        None => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(Exit::Failed as u8)
+        }
+    }
+}

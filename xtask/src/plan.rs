@@ -4,6 +4,8 @@ use crate::catalog::Catalog;
 use crate::digest;
 use crate::lock::Lock;
 use crate::render::{self, Files};
+use crate::resolve::Resolved;
+use crate::tags::{Truth, tags};
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -102,8 +104,10 @@ impl Sources<'_> {
         let target = render::target(variant, release);
         let definition = render::definition(self.files, &target)?;
         let input = digest::of_json(&(&base_input, tiers, self.rootfs, definition))?;
-        let references = self.references(release, variant)?;
-        let there = references.first().and_then(|reference| existing.get(reference));
+        let references = references(self.catalog, &self.lock.releases[release].facts, variant)?;
+        // An image that lost one of its names is built again: that is quick, and gives it all of them.
+        let there: Option<Vec<&Inputs>> = references.iter().map(|name| existing.get(name)).collect();
+        let there = there.and_then(|all| all.into_iter().find(|inputs| inputs.input != input).or(existing.get(&references[0])));
         let (action, reason) = decide(there, &input, &base_input, force);
         let platform = self.catalog.first_platform();
         let wheels = self.lock.releases[release].wheels(platform)?;
@@ -120,23 +124,22 @@ impl Sources<'_> {
         })
     }
 
-    /// The tags that an image will have if it holds what the lock says.
-    fn references(&self, release: &str, variant: &str) -> Result<Vec<String>> {
-        let facts = &self.lock.releases[release].facts;
-        let truth = crate::tags::Truth {
-            torch: &facts.torch,
-            release,
-            cuda: &facts.cuda,
-            cudnn: &facts.cudnn,
-            variant,
-        };
-        let tags = crate::tags::tags(self.catalog, &truth)?;
-        Ok(tags.into_iter().map(|tag| format!("{}:{tag}", self.catalog.repository)).collect())
-    }
-
     fn below(&self, folder: &Path) -> Vec<(&PathBuf, &String)> {
         self.files.iter().filter(|(path, _)| path.starts_with(folder)).collect()
     }
+}
+
+/// The references that an image will have if it holds what was planned, without a registry.
+pub fn references(catalog: &Catalog, facts: &Resolved, variant: &str) -> Result<Vec<String>> {
+    let truth = Truth {
+        torch: &facts.torch,
+        release: &facts.release,
+        cuda: &facts.cuda,
+        cudnn: &facts.cudnn,
+        variant,
+    };
+    let tags = tags(catalog, &truth)?;
+    Ok(tags.into_iter().map(|tag| format!("{}:{tag}", catalog.repository)).collect())
 }
 
 fn decide(there: Option<&Inputs>, input: &str, base_input: &str, force: bool) -> (Action, Reason) {

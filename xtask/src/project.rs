@@ -22,10 +22,15 @@ pub struct Project {
 
 impl Project {
     /// Reads the catalog and resolves every release; starts nothing.
-    pub fn read(file: &Path) -> Result<Project> {
+    pub fn read(file: &Path, allow_unverified: bool) -> Result<Project> {
         let catalog = Catalog::read(file)?;
-        let resolved = resolve(&catalog, &Compat::bundled()?, false)?;
+        let resolved = resolve(&catalog, Compat::bundled()?, allow_unverified)?;
         Ok(Project { catalog, resolved })
+    }
+
+    /// The suite that the private engine's packages come from: that of the default root.
+    pub fn suite(&self) -> &str {
+        &self.catalog.roots[&self.catalog.defaults.root].suite
     }
 
     /// The lock, if it is made from this catalog.

@@ -1,17 +1,12 @@
 //! Which of the host's sources are the distribution's own archives, and what can be asked of them.
 
+use super::Host;
+use super::choose::choose;
 use super::sources::{self, Entry};
-use super::{Host, write_private};
 use crate::digest;
 use crate::problem::{Id, refuse};
 use anyhow::Result;
 use std::path::Path;
-
-/// Suites that are the distribution itself under another name.
-const ALIASES: &[&str] = &["stable", "testing", "unstable", "sid", "oldstable"];
-
-/// Options of the host that decide whether an archive is trusted; the others (`arch`, `lang`, …) are not taken over.
-const TRUST: &[&str] = &["signed-by", "trusted", "check-valid-until", "check-date", "allow-insecure"];
 
 /// The distribution that packages come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +63,7 @@ impl Family {
         }
     }
 
-    fn components(self) -> Vec<String> {
+    pub(super) fn components(self) -> Vec<String> {
         let names: &[&str] = match self {
             Family::Debian => &["main"],
             // docker is in universe.
@@ -81,12 +76,22 @@ impl Family {
 impl Source {
     /// The one-line form.
     pub fn line(&self) -> String {
-        let options: Vec<String> = self.archive.options.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        let options: Vec<String> = self
+            .archive
+            .options
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect();
         let options = match options.is_empty() {
             true => String::new(),
             false => format!("[{}] ", options.join(" ")),
         };
-        format!("deb {options}{} {} {}", self.archive.uri, self.suite, self.components.join(" "))
+        format!(
+            "deb {options}{} {} {}",
+            self.archive.uri,
+            self.suite,
+            self.components.join(" ")
+        )
     }
 }
 
@@ -135,7 +140,9 @@ pub fn strip_credentials(text: &str) -> String {
     let mut parts = text.split("://");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(part.len());
+        let end = part
+            .find(|c: char| c == '/' || c.is_whitespace())
+            .unwrap_or(part.len());
         let keep = part[..end].rfind('@').map_or(0, |at| at + 1);
         out.push_str("://");
         out.push_str(&part[keep..]);
@@ -143,90 +150,74 @@ pub fn strip_credentials(text: &str) -> String {
     out
 }
 
-/// Picks the archives out of everything the host names.
-fn choose(family: Family, host: &Host, entries: &[Entry]) -> Option<Archives> {
-    let native = host.os.id == family.as_str();
-    let ours = |e: &&Entry| e.components.iter().any(|c| c == "main") && !e.uris.is_empty();
-    let entries: Vec<&Entry> = entries.iter().filter(ours).collect();
-    let known = |suite: &String| *suite == host.os.codename || ALIASES.contains(&suite.as_str());
-    let main = best(entries.iter().filter(|e| {
-        !e.suites.iter().any(|s| is_security(s))
-            && if native { e.suites.iter().any(known) } else { is_of(family, e) }
-    }), family)?;
-    let security = best(entries.iter().filter(|e| {
-        e.suites.iter().any(|s| is_security(s)) && (native || is_of(family, e))
-    }), family);
-    let same = |e: &&&Entry| e.uris[0] == main.uris[0];
-    let updates = entries.iter().filter(same).any(|e| e.suites.iter().any(|s| s.ends_with("-updates")));
-    let host = entries
-        .iter()
-        .filter(|e| native && (e.uris[0] == main.uris[0] || security.is_some_and(|s| s.uris[0] == e.uris[0])))
-        .flat_map(|e| sources_of(family, e))
-        .collect();
-    Some(Archives { family, main: archive(main), security: security.map(archive), updates, host })
-}
-
-fn is_security(suite: &str) -> bool {
-    suite.ends_with("-security") || suite.ends_with("/updates")
-}
-
-/// The entry that most looks like the distribution's own; the first of equals, which is the one apt prefers.
-fn best<'a>(entries: impl Iterator<Item = &'a &'a Entry>, family: Family) -> Option<&'a Entry> {
-    let mut best: Option<(&Entry, u8)> = None;
-    for entry in entries {
-        let score = likeness(family, entry);
-        if best.is_none_or(|(_, top)| score > top) {
-            best = Some((entry, score));
-        }
-    }
-    best.map(|(entry, _)| entry)
-}
-
-/// How much an entry looks like the distribution's own, and not like a third party's for the same suite.
-fn likeness(family: Family, entry: &Entry) -> u8 {
-    let name = family.as_str();
-    let keyring = entry.options.get("signed-by").is_some_and(|k| k.contains(&format!("{name}-archive")));
-    let last = entry.uris[0].trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let path = last == name || last == format!("{name}-security");
-    let updates = entry.suites.iter().any(|s| s.ends_with("-updates"));
-    4 * u8::from(keyring) + 2 * u8::from(path) + u8::from(updates)
-}
-
-fn is_of(family: Family, entry: &Entry) -> bool {
-    likeness(family, entry) >= 2
-}
-
-fn archive(entry: &Entry) -> Archive {
-    let trust = |key: &&str| Some(((*key).to_owned(), entry.options.get(*key)?.replace('\n', ",")));
-    Archive {
-        uri: entry.uris[0].clone(),
-        options: TRUST.iter().filter_map(trust).collect(),
-    }
-}
-
-fn sources_of(family: Family, entry: &Entry) -> Vec<Source> {
-    let source = |suite: &String| Source {
-        archive: archive(entry),
-        suite: suite.clone(),
-        components: family.components(),
-        optional: false,
-    };
-    entry.suites.iter().map(source).collect()
-}
-
 /// A key that stands inside a deb822 source cannot stand in a one-line source: it is written to a file.
 fn extract_keys(entries: &mut [Entry], keys: &Path) -> Result<()> {
     for entry in entries {
-        let Some(key) = entry.options.get_mut("signed-by").filter(|k| k.contains("-----BEGIN")) else {
+        let Some(key) = entry
+            .options
+            .get_mut("signed-by")
+            .filter(|k| k.contains("-----BEGIN"))
+        else {
             continue;
         };
         // In deb822 an empty line is a dot.
-        let text: String = key.trim().lines().map(|l| if l == "." { "\n".into() } else { format!("{l}\n") }).collect();
+        let text: String = key
+            .trim()
+            .lines()
+            .map(|l| {
+                if l == "." {
+                    "\n".into()
+                } else {
+                    format!("{l}\n")
+                }
+            })
+            .collect();
         std::fs::create_dir_all(keys)?;
         let name = digest::of_bytes(text.as_bytes()).replace("sha256:", "");
         let file = keys.join(format!("{}.asc", &name[..16]));
-        write_private(&file, &text)?;
+        // A public key: apt's unprivileged methods must be able to read it.
+        std::fs::write(&file, text)?;
         *key = file.display().to_string();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_taken_out_of_addresses_only() {
+        let cases = [
+            (
+                "https://u:p@mirror.example.org/debian x",
+                "https://mirror.example.org/debian x",
+            ),
+            (
+                "deb https://u:p%40@m.example.org:8080 a",
+                "deb https://m.example.org:8080 a",
+            ),
+            ("http://m.example.org/a@b", "http://m.example.org/a@b"),
+            ("mail me@example.org", "mail me@example.org"),
+            ("a http://u@x/ b http://v:w@y/", "a http://x/ b http://y/"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(strip_credentials(text), want);
+        }
+    }
+
+    #[test]
+    fn a_key_inside_a_source_becomes_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "Types: deb\nURIs: http://m.example.org/debian\nSuites: x\nComponents: main\n\
+            Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n -----END PGP PUBLIC KEY BLOCK-----\n";
+        let mut entries = sources::parse_deb822(text);
+        extract_keys(&mut entries, dir.path()).unwrap();
+        let file = &entries[0].options["signed-by"];
+        let key = std::fs::read_to_string(file).unwrap();
+        assert!(
+            key.starts_with("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n"),
+            "{key}"
+        );
+    }
 }

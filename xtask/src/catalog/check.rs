@@ -41,6 +41,8 @@ fn references(catalog: &Catalog, problems: &mut Vec<Problem>) {
     }
     for (name, variant) in &catalog.variants {
         expect(&["variants", name, "from"], &variant.from, &tiers, "tier");
+    }
+    for (name, variant) in &catalog.variants {
         if !reaches_base(catalog, name) && tiers.contains(&variant.from.as_str()) {
             problems.push(Problem::new(
                 Id::Schema,

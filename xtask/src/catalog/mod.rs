@@ -227,12 +227,9 @@ impl Catalog {
         parse::parse(Path::new(file), text)
     }
 
-    /// The folder of the catalog, which every path of the project is relative to.
+    /// The folder of the catalog, which every path of the project is relative to; empty for the current one.
     pub fn folder(&self) -> PathBuf {
-        match self.file.parent() {
-            Some(folder) if folder != Path::new("") => folder.to_owned(),
-            _ => PathBuf::from("."),
-        }
+        self.file.parent().unwrap_or(Path::new("")).to_owned()
     }
 
     /// The platform whose facts stand in files that exist once for all platforms.
@@ -264,7 +261,7 @@ impl Catalog {
     }
 
     /// The root that a release stands on: its name and what it is.
-    pub fn root_of(&self, release: &Release) -> (&str, &Root) {
+    pub fn root_of<'a>(&'a self, release: &'a Release) -> (&'a str, &'a Root) {
         let name = release.root.as_ref().unwrap_or(&self.defaults.root);
         // `check` refused a catalog whose releases name an unknown root.
         (name, &self.roots[name])

@@ -161,6 +161,45 @@ pub fn write(folder: &Path, lock: &Lock) -> Result<()> {
     crate::files::write(&path, text.as_bytes()).with_context(|| format!("writing {}", path.display()))
 }
 
+/// What a new lock changes, a line each: releases' wheels and roots' packages.
+pub fn changes(old: Option<&Lock>, new: &Lock) -> Vec<String> {
+    let Some(old) = old else {
+        return vec!["this is the first lock".to_owned()];
+    };
+    let mut lines = Vec::new();
+    for (name, release) in &new.releases {
+        let versions = |release: &LockedRelease| -> BTreeMap<String, String> {
+            let wheels = release.wheels.values().flatten();
+            wheels.map(|wheel| (wheel.name.clone(), wheel.version.clone())).collect()
+        };
+        let before = old.releases.get(name).map(versions).unwrap_or_default();
+        lines.extend(differences(&before, &versions(release)).into_iter().map(|line| format!("release {name}: {line}")));
+    }
+    for (name, platforms) in &new.roots {
+        for (platform, root) in platforms {
+            let before = old.roots.get(name).and_then(|platforms| platforms.get(platform));
+            let before = before.map(|root| root.packages.clone()).unwrap_or_default();
+            lines.extend(differences(&before, &root.packages).into_iter().map(|line| format!("root {name}: {line}")));
+        }
+    }
+    lines
+}
+
+/// How versions differ, a line each: `libc6 2.41-12 → 2.41-13`.
+pub fn differences(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, version) in new {
+        match old.get(name) {
+            Some(before) if before == version => {}
+            Some(before) => lines.push(format!("{name} {before} → {version}")),
+            None => lines.push(format!("{name} {version} is new")),
+        }
+    }
+    let gone = old.iter().filter(|(name, _)| !new.contains_key(*name));
+    lines.extend(gone.map(|(name, version)| format!("{name} {version} is gone")));
+    lines
+}
+
 fn path(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }

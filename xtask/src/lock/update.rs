@@ -5,7 +5,7 @@ use crate::catalog::{Catalog, Platform};
 use crate::faults;
 use crate::problem::{Id, refuse};
 use crate::resolve::Resolved;
-use crate::root::{self, RootSpec};
+use crate::root;
 use crate::runner::Step;
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ fn lock_root(
     update: &Update,
 ) -> Result<LockedRoot> {
     let sources = update.apt_sources.map(Path::to_owned);
-    let spec = RootSpec::new(catalog, name, platform, epoch, sources);
+    let spec = root::spec(catalog, name, platform, epoch, sources);
     let layout = root::provide(&spec, update.state, true, update.progress)?;
     Ok(LockedRoot {
         digest: layout.digest,

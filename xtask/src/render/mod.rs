@@ -8,7 +8,7 @@ pub use bake::{FILE as BAKE_FILE, root_variable, target};
 use crate::catalog::{Catalog, Variant};
 use crate::files;
 use crate::lock::{Lock, LockedRelease, Wheel};
-use crate::problem::{Id, Problem, refuse};
+use crate::problem::{Id, Problem};
 use crate::resolve::Resolved;
 use anyhow::{Context as _, Result};
 use layers::layers;
@@ -134,8 +134,10 @@ fn dockerfile(
     context.insert("release", &ReleaseView { name, facts });
     context.insert("variant", variant);
     context.insert("user", &catalog.user);
-    let partial = format!("variants/{}.tera", variant.name);
-    context.insert("partial", &templates.has(&partial).then_some(partial));
+    // An include must be named in the template itself, so a variant's own part comes in as text.
+    let own = format!("variants/{}.tera", variant.name);
+    let own = if templates.has(&own) { templates.render(&own, &context)? } else { String::new() };
+    context.insert("own", own.trim_end());
     templates.render("variant.Dockerfile.tera", &context)
 }
 

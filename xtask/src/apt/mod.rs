@@ -3,17 +3,20 @@
 //! Lists, cache, sources and configuration live below one folder that the caller names; the host's package database is
 //! never read as state and never written. Anything that apt says when it fails becomes a refusal with an id.
 
-pub mod archives;
+mod archives;
 mod bundle;
 mod candidates;
+mod choose;
 mod failure;
+mod fetcher;
 mod host;
 mod sources;
 
-pub use archives::{Archives, Source, strip_credentials};
-pub use bundle::{Bundle, Wanted, provide as bundle};
+pub use archives::{Archives, Family, Source, strip_credentials};
+pub use bundle::{Bundle, Wanted};
 pub use candidates::Candidate;
 pub use failure::refusal;
+pub use fetcher::Fetcher;
 pub use host::{Host, OsRelease, os_release};
 
 use crate::digest;
@@ -54,7 +57,12 @@ impl Apt {
         let step = self.step("package lists", &["apt-get", "update"]);
         let mut out = step.output()?;
         if !out.status.success() && failure::lacks_suite(&out.stderr) {
-            let needed: Vec<_> = self.sources.iter().filter(|s| !s.optional).cloned().collect();
+            let needed: Vec<_> = self
+                .sources
+                .iter()
+                .filter(|s| !s.optional)
+                .cloned()
+                .collect();
             self.configure(host, &inherited, &needed)?;
             out = step.output()?;
         }
@@ -82,7 +90,11 @@ impl Apt {
         let chdir = format!("--chdir={}", into.display());
         let step = self
             .step("packages", &["env", &chdir, "apt-get", "download"])
-            .args(chosen.iter().map(|c| format!("{}={}", c.package, c.version)));
+            .args(
+                chosen
+                    .iter()
+                    .map(|c| format!("{}={}", c.package, c.version)),
+            );
         let out = step.output()?;
         if out.status.success() {
             Ok(())
@@ -93,7 +105,10 @@ impl Apt {
 
     fn step(&self, reason: &str, argv: &[&str]) -> Step {
         Step::new(reason, argv.iter().copied())
-            .env("APT_CONFIG", self.dir.join("apt.conf").display().to_string())
+            .env(
+                "APT_CONFIG",
+                self.dir.join("apt.conf").display().to_string(),
+            )
             // Its words are read, so they must not be translated.
             .env("LC_ALL", "C")
     }
@@ -107,7 +122,10 @@ impl Apt {
         let marker = self.dir.join("updated");
         let age = |m: std::fs::Metadata| m.modified().ok()?.elapsed().ok();
         std::fs::read_to_string(&marker).is_ok_and(|key| key == self.key())
-            && std::fs::metadata(&marker).ok().and_then(age).is_some_and(|age| age < FRESH)
+            && std::fs::metadata(&marker)
+                .ok()
+                .and_then(age)
+                .is_some_and(|age| age < FRESH)
     }
 
     fn configure(&self, host: &Host, inherited: &str, sources: &[Source]) -> Result<()> {
@@ -210,11 +228,18 @@ mod tests {
 
     #[test]
     fn the_configuration_names_no_folder_of_the_host() {
-        let conf = configuration(Path::new("/s/apt"), "arm64", "Acquire::http::Timeout \"9\";\n");
+        let conf = configuration(
+            Path::new("/s/apt"),
+            "arm64",
+            "Acquire::http::Timeout \"9\";\n",
+        );
         assert!(conf.starts_with("Acquire::http::Timeout \"9\";\nDir::Etc::main \"/dev/null\";\n"));
         let folders = conf.lines().filter(|l| l.starts_with("Dir::"));
         for line in folders {
-            assert!(line.contains("/dev/null") || line.contains("\"/s/apt/"), "{line}");
+            assert!(
+                line.contains("/dev/null") || line.contains("\"/s/apt/"),
+                "{line}"
+            );
         }
         assert!(conf.contains("APT::Architectures { \"arm64\"; };"));
     }

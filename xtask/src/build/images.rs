@@ -1,0 +1,157 @@
+//! Images of the engine: which there are, what they were made from, and the names they are given.
+
+use crate::catalog::Catalog;
+use crate::engine::Engine;
+use crate::plan::{Existing, Inputs, Planned};
+use crate::problem::{Id, Problem, Refusal};
+use crate::runner::Step;
+use crate::smoke::Found;
+use crate::tags::{Truth, tags};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The images of one engine.
+pub struct Images<'a> {
+    /// Who has them.
+    pub engine: &'a Engine,
+    /// Whose repository and labels are meant.
+    pub catalog: &'a Catalog,
+}
+
+/// An image with its names, as a result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tagged {
+    /// The release's name.
+    pub release: String,
+    /// The variant's name.
+    pub variant: String,
+    /// The digest that the engine knows it by.
+    pub digest: String,
+    /// Its names, the most precise first.
+    pub references: Vec<String>,
+    /// Whether it was built by this run.
+    pub built: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Inspected {
+    id: String,
+    #[serde(default)]
+    repo_tags: Vec<String>,
+    config: Option<Config>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl Images<'_> {
+    /// Every image of the repository: what it was made from, by reference.
+    pub fn existing(&self) -> Result<Existing> {
+        let filter = format!("reference={}", self.catalog.repository);
+        let list = self.engine.docker("which images there are", ["image", "ls", "--quiet", "--no-trunc"]);
+        let ids = list.args(["--filter", &filter]).read()?;
+        let mut ids: Vec<&str> = ids.lines().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(Existing::new());
+        }
+        let mut existing = Existing::new();
+        for image in self.inspect(&ids)? {
+            let labels = image.config.and_then(|config| config.labels).unwrap_or_default();
+            let label = |key: &str| labels.get(&format!("{}.{key}", self.catalog.project)).cloned();
+            let inputs = Inputs {
+                input: label("input").unwrap_or_default(),
+                base_input: label("base-input").unwrap_or_default(),
+            };
+            for reference in image.repo_tags {
+                existing.insert(reference, inputs.clone());
+            }
+        }
+        Ok(existing)
+    }
+
+    /// Bytes of wheels that must be fetched: those of bases of which no image is here yet.
+    pub fn bytes_without_base(&self, plans: &[&Planned]) -> Result<u64> {
+        let existing = self.existing()?;
+        let mut new: BTreeMap<&str, u64> = BTreeMap::new();
+        for plan in plans {
+            if !existing.values().any(|there| there.base_input == plan.base_input) {
+                new.insert(&plan.base_input, plan.fetch_bytes);
+            }
+        }
+        Ok(new.values().sum())
+    }
+
+    /// The digest of an image.
+    pub fn digest(&self, reference: &str) -> Result<String> {
+        let mut found = self.inspect(&[reference])?;
+        Ok(found.pop().with_context(|| format!("{reference} is gone"))?.id)
+    }
+
+    fn inspect(&self, ids: &[&str]) -> Result<Vec<Inspected>> {
+        let step = self.engine.docker("what they are", ["image", "inspect"]);
+        Ok(serde_json::from_str(&step.args(ids.iter().copied()).read()?)?)
+    }
+
+    /// Gives an image the names that are true of what was found in it.
+    ///
+    /// Errors: `E_IMAGE_DIFFERS` where the image does not tell what a name must tell.
+    pub fn tag(&self, from: &str, plan: &Planned, found: &Found) -> Result<Tagged> {
+        let references = self.true_references(from, plan, found)?;
+        for reference in &references {
+            self.tag_step(from, reference).read()?;
+        }
+        Ok(Tagged {
+            release: plan.release.clone(),
+            variant: plan.variant.clone(),
+            digest: self.digest(&references[0])?,
+            references,
+            built: true,
+        })
+    }
+
+    fn true_references(&self, from: &str, plan: &Planned, found: &Found) -> Result<Vec<String>> {
+        let (Some(cuda), Some(cudnn)) = (&found.cuda, &found.cudnn) else {
+            let what = "it holds a CPU build of torch";
+            let cure = "look for an index that serves other wheels than the lock's";
+            return Err(Refusal::from(Problem::new(Id::ImageDiffers, from, what, cure)).into());
+        };
+        let truth = Truth {
+            torch: found.torch.split('+').next().unwrap_or_default(),
+            release: &plan.release,
+            cuda,
+            cudnn,
+            variant: &plan.variant,
+        };
+        let tags = tags(self.catalog, &truth)?;
+        Ok(tags.into_iter().map(|tag| format!("{}:{tag}", self.catalog.repository)).collect())
+    }
+
+    /// The command that gives an image one name.
+    pub fn tag_step(&self, from: &str, to: &str) -> Step {
+        self.engine.docker("a name for what passed", ["image", "tag", from, to])
+    }
+
+    /// Takes a name away; the image goes with its last name.
+    pub fn untag(&self, reference: &str) {
+        // A candidate that is not there any more is what is wanted.
+        self.engine.docker("the candidate's name goes", ["image", "rm", reference]).output().ok();
+    }
+
+    /// An image that was there already, as a result.
+    pub fn skipped(&self, plan: &Planned) -> Result<Tagged> {
+        Ok(Tagged {
+            release: plan.release.clone(),
+            variant: plan.variant.clone(),
+            digest: self.digest(&plan.references[0])?,
+            references: plan.references.clone(),
+            built: false,
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! From a plan to tagged images: bake, smoke, then names.
+
+mod bake;
+pub mod disk;
+mod host;
+mod images;
+mod progress;
+mod report;
+mod roots;
+mod secrets;
+
+pub use bake::{Bake, candidate};
+pub use host::revision;
+pub use images::{Images, Tagged};
+pub use progress::Phases;
+pub use report::Report;
+pub use roots::moved;
+pub use secrets::Secrets;

@@ -1,0 +1,295 @@
+//! `build`: plan → root → bake → smoke → tags; the digests alone on standard output.
+
+use super::{App, list, smoke};
+use crate::build::{self, Bake, Images, Phases, Report, Secrets, Tagged, candidate, disk};
+use crate::catalog::Platform;
+use crate::cli::{Build as Args, Select};
+use crate::engine::Engine;
+use crate::faults;
+use crate::lock::{FILE, Lock};
+use crate::plan::{Action, Planned, Sources};
+use crate::problem::{Id, Problem, all_or_nothing};
+use crate::project::Project;
+use crate::render::Files;
+use crate::root::{self, RootLayout};
+use crate::runner::Step;
+use crate::smoke::{Record, Request};
+use anyhow::Result;
+use std::time::Instant;
+
+/// Builds what changed, and gives names to what passed.
+pub fn run(app: &App, args: &Args) -> Result<()> {
+    let start = Instant::now();
+    let project = app.project()?;
+    let chosen = project.select(&args.select)?;
+    let (lock, files) = project.proved()?;
+    let secrets = Secrets::gather(args.ca_cert.as_deref())?;
+    let platform = args.select.platform.unwrap_or_else(Platform::host);
+    let order = Order {
+        app,
+        args,
+        project: &project,
+        lock: &lock,
+        files: &files,
+        secrets: &secrets,
+        platform,
+    };
+    order.check_room_for_a_first_build(&chosen)?;
+    let engine = app.engine(&project)?;
+    let mut done = Vec::new();
+    for (root, chosen) in by_root(&project, &chosen, &args.select)? {
+        done.extend(order.build_on(&engine, &root, &chosen)?);
+    }
+    if app.dry_run {
+        return Ok(());
+    }
+    app.out.say(&format!("done in {:.1} s", start.elapsed().as_secs_f64()));
+    let digests: Vec<&str> = done.iter().map(|image| image.digest.as_str()).collect();
+    app.out.result(&digests.join("\n"), &done)
+}
+
+/// Images by the root that they stand on.
+fn by_root(
+    project: &Project,
+    chosen: &[(String, String)],
+    select: &Select,
+) -> Result<Vec<(String, Vec<(String, String)>)>> {
+    let mut groups: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for (release, variant) in chosen {
+        let (own, _) = project.catalog.root_of(project.catalog.release(release)?);
+        let root = select.root.as_deref().unwrap_or(own);
+        let pair = (release.clone(), variant.clone());
+        match groups.iter_mut().find(|(name, _)| name == root) {
+            Some((_, pairs)) => pairs.push(pair),
+            None => groups.push((root.to_owned(), vec![pair])),
+        }
+    }
+    Ok(groups)
+}
+
+/// Everything that is known before an engine is asked.
+struct Order<'a> {
+    app: &'a App,
+    args: &'a Args,
+    project: &'a Project,
+    lock: &'a Lock,
+    files: &'a Files,
+    secrets: &'a Secrets,
+    platform: Platform,
+}
+
+impl Order<'_> {
+    /// A private engine that is not there yet will have to hold everything: ask for room before it is fetched.
+    fn check_room_for_a_first_build(&self, chosen: &[(String, String)]) -> Result<()> {
+        if Engine::is_there(self.app.choice(), self.app.state()) {
+            return Ok(());
+        }
+        let mut releases: Vec<&String> = chosen.iter().map(|(release, _)| release).collect();
+        releases.dedup();
+        let mut bytes = 0;
+        for release in releases {
+            bytes += self.lock.releases[release].wheels(self.platform)?.iter().map(|wheel| wheel.bytes).sum::<u64>();
+        }
+        disk::check(self.app.state(), disk::needed(bytes))
+    }
+
+    fn build_on(&self, engine: &Engine, root: &str, chosen: &[(String, String)]) -> Result<Vec<Tagged>> {
+        let layout = self.root(root)?;
+        let images = Images {
+            engine,
+            catalog: &self.project.catalog,
+        };
+        let plans = self.plans(&images, chosen, &layout)?;
+        let to_build: Vec<&Planned> = plans.iter().filter(|plan| plan.action == Action::Build).collect();
+        for plan in plans.iter().filter(|plan| plan.action == Action::Skip) {
+            self.app.out.say(&format!("{} {}: nothing changed", plan.release, plan.variant));
+        }
+        if !to_build.is_empty() {
+            self.bake(engine, (root, &layout), &to_build, &images)?;
+        }
+        if self.app.dry_run {
+            return Ok(Vec::new());
+        }
+        let finish = |plan: &Planned| match plan.action {
+            Action::Skip => images.skipped(plan),
+            Action::Build => self.prove(engine, &images, plan),
+        };
+        plans.iter().map(finish).collect()
+    }
+
+    /// The root file system, and what moved since it was locked.
+    fn root(&self, name: &str) -> Result<RootLayout> {
+        let sources = self.args.apt_sources.as_deref().map(std::path::absolute).transpose()?;
+        let spec = root::spec(&self.project.catalog, name, self.platform, self.lock.epoch, sources);
+        let layout = root::provide(&spec, self.app.state(), false, &|line| self.app.out.say(line))?;
+        let locked = self.lock.roots.get(name).and_then(|platforms| platforms.get(&self.platform));
+        let moved = locked.map(|locked| build::moved(locked, &layout)).unwrap_or_default();
+        if self.args.locked {
+            let problem = |what| {
+                Problem::new(
+                    Id::RootMoved,
+                    format!("{FILE}: root {name}"),
+                    what,
+                    "give a snapshot mirror of the lock's date with --apt-sources, or run `cargo xtask lock --update`",
+                )
+            };
+            all_or_nothing(moved.into_iter().map(problem).collect())?;
+        } else if !moved.is_empty() {
+            self.app.out.say(&format!("the root {name} moved since it was locked; taking the new packages:"));
+            moved.iter().for_each(|line| self.app.out.say(&format!("  {line}")));
+        }
+        Ok(layout)
+    }
+
+    fn plans(&self, images: &Images, chosen: &[(String, String)], layout: &RootLayout) -> Result<Vec<Planned>> {
+        let existing = images.existing()?;
+        let rootfs = self.project.rootfs()?;
+        let sources = Sources {
+            catalog: &self.project.catalog,
+            lock: self.lock,
+            files: self.files,
+            rootfs: &rootfs,
+        };
+        chosen
+            .iter()
+            .map(|(release, variant)| sources.plan(release, variant, &layout.digest, &existing, self.args.force))
+            .collect()
+    }
+
+    fn bake(
+        &self,
+        engine: &Engine,
+        root: (&str, &RootLayout),
+        plans: &[&Planned],
+        images: &Images,
+    ) -> Result<()> {
+        let bake = Bake {
+            catalog: &self.project.catalog,
+            images: plans,
+            root,
+            secrets: self.secrets,
+            platform: self.platform,
+            revision: &build::revision(&self.project.catalog.folder()),
+            builder: self.args.builder.as_deref(),
+        };
+        let step = bake.step(engine);
+        if self.app.dry_run {
+            return self.print(&step, plans, images);
+        }
+        let new_bytes = images.bytes_without_base(plans)?;
+        disk::check(&engine.data_root()?, disk::needed(new_bytes))?;
+        for plan in plans {
+            let reason = serde_json::to_value(plan.reason)?;
+            let what = format!("{} {}", plan.release, plan.variant);
+            self.app.out.say(&format!("building {what}: {}", reason.as_str().unwrap_or_default()));
+        }
+        let phases = self.follow(&step)?;
+        self.app.out.say(&times(&phases));
+        Ok(())
+    }
+
+    fn follow(&self, step: &Step) -> Result<Phases> {
+        let (path, log) = self.app.log("build.log")?;
+        let mut report = Report::new(&self.app.out, log);
+        let status = step.stream(|_, line| report.line(line))?;
+        if !status.success() {
+            let place = format!("build (log: {})", path.display());
+            return Err(faults::error(&place, &report.last_words(), Id::Build));
+        }
+        Ok(report.finish())
+    }
+
+    /// The smoke test, then the names; a candidate that fails keeps none.
+    fn prove(&self, engine: &Engine, images: &Images, plan: &Planned) -> Result<Tagged> {
+        let candidate = candidate(&self.project.catalog, plan);
+        let proved = self.smoke(engine, plan, &candidate).and_then(|record| {
+            self.keep(plan, &record)?;
+            images.tag(&candidate, plan, &record.found)
+        });
+        images.untag(&candidate);
+        let tagged = proved?;
+        for reference in &tagged.references {
+            self.app.out.say(&format!("tagged {reference}"));
+        }
+        Ok(tagged)
+    }
+
+    fn smoke(&self, engine: &Engine, plan: &Planned, image: &str) -> Result<Record> {
+        self.app.out.say(&format!("smoke test of {} {}", plan.release, plan.variant));
+        let request = self.request(plan, image);
+        let record = request.run(engine, |line| self.app.out.say(&format!("  {line}")))?;
+        self.app.out.say(&smoke::text(&record));
+        Ok(record)
+    }
+
+    fn request<'r>(&'r self, plan: &Planned, image: &'r str) -> Request<'r> {
+        Request {
+            image,
+            plan: Some(&self.lock.releases[&plan.release].facts),
+            gpus: self.args.gpus.as_deref(),
+            require_gpu: self.args.require_gpu,
+        }
+    }
+
+    /// Keeps the record of the smoke test beside the logs.
+    fn keep(&self, plan: &Planned, record: &Record) -> Result<()> {
+        let name = format!("reports/{}-{}.json", plan.release, plan.variant);
+        let text = serde_json::to_string_pretty(record)? + "\n";
+        crate::files::write(&self.app.state().join(name), text.as_bytes())
+    }
+
+    /// The very commands, in their order; the names are those that the plan expects.
+    fn print(&self, bake: &Step, plans: &[&Planned], images: &Images) -> Result<()> {
+        let mut steps = vec![bake.clone()];
+        for plan in plans {
+            let candidate = candidate(&self.project.catalog, plan);
+            steps.push(self.request(plan, &candidate).step(images.engine));
+            steps.extend(plan.references.iter().map(|name| images.tag_step(&candidate, name)));
+        }
+        let lines: Vec<String> = steps.iter().map(|step| format!("# {}\n{}", step.reason, step.to_line())).collect();
+        let argv: Vec<_> = steps.iter().map(|step| (&step.reason, &step.env, &step.argv)).collect();
+        self.app.out.result(&lines.join("\n"), &argv)
+    }
+}
+
+/// The spans of a build in one line.
+fn times(phases: &Phases) -> String {
+    format!(
+        "times: fetch {:.1} s, install {:.1} s, join {:.1} s, export {:.1} s, unpack {:.1} s",
+        phases.fetch, phases.install, phases.copy, phases.export, phases.unpack
+    )
+}
+
+/// `plan`: the same decisions, on the root that is cached or locked; nothing is built.
+pub fn plan(app: &App, select: &Select) -> Result<()> {
+    let project = app.project()?;
+    let chosen = project.select(select)?;
+    let (lock, files) = project.proved()?;
+    let engine = app.engine(&project)?;
+    let images = Images {
+        engine: &engine,
+        catalog: &project.catalog,
+    };
+    let existing = images.existing()?;
+    let rootfs = project.rootfs()?;
+    let sources = Sources {
+        catalog: &project.catalog,
+        lock: &lock,
+        files: &files,
+        rootfs: &rootfs,
+    };
+    let platform = select.platform.unwrap_or_else(Platform::host);
+    let mut plans = Vec::new();
+    for (root, chosen) in by_root(&project, &chosen, select)? {
+        let spec = root::spec(&project.catalog, &root, platform, lock.epoch, None);
+        let locked = lock.roots.get(&root).and_then(|platforms| platforms.get(&platform));
+        let digest = match root::cached(&spec, app.state())? {
+            Some(layout) => layout.digest,
+            None => locked.map(|locked| locked.digest.clone()).unwrap_or_default(),
+        };
+        for (release, variant) in chosen {
+            plans.push(sources.plan(&release, &variant, &digest, &existing, false)?);
+        }
+    }
+    app.out.result(&list::plans(&plans), &plans)
+}

@@ -1,0 +1,110 @@
+//! `list`: releases × variants, with what a person chooses by.
+
+use super::App;
+use crate::lock::Lock;
+use crate::plan::Planned;
+use crate::project::Project;
+use anyhow::Result;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Row {
+    release: String,
+    variant: String,
+    torch: String,
+    cuda: String,
+    cudnn: String,
+    python: String,
+    driver_floor: String,
+    wheels_bytes: Option<u64>,
+    tags: Vec<String>,
+}
+
+/// A table, or the same as JSON.
+pub fn run(app: &App) -> Result<()> {
+    let project = app.project()?;
+    // A list is of use although the lock is stale: only the sizes are missing then.
+    let lock = project.lock().ok();
+    let mut rows = Vec::new();
+    for name in project.resolved.keys().rev() {
+        for variant in project.catalog.variants.keys() {
+            rows.push(row(&project, lock.as_ref(), name, variant)?);
+        }
+    }
+    app.out.result(&table(&rows), &rows)
+}
+
+fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Result<Row> {
+    let facts = &project.resolved[name];
+    let wheels = lock.and_then(|lock| lock.releases[name].wheels.get(&project.catalog.first_platform()));
+    let truth = crate::tags::Truth {
+        torch: &facts.torch,
+        release: name,
+        cuda: &facts.cuda,
+        cudnn: &facts.cudnn,
+        variant,
+    };
+    Ok(Row {
+        release: name.to_owned(),
+        variant: variant.to_owned(),
+        torch: facts.torch.clone(),
+        cuda: facts.cuda.clone(),
+        cudnn: facts.cudnn.clone(),
+        python: facts.python.clone(),
+        driver_floor: facts.driver_floor.clone(),
+        wheels_bytes: wheels.map(|wheels| wheels.iter().map(|wheel| wheel.bytes).sum()),
+        tags: crate::tags::tags(&project.catalog, &truth)?,
+    })
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut lines = vec![["RELEASE", "VARIANT", "TORCH", "CUDA", "CUDNN", "PYTHON", "DRIVER", "WHEELS", "TAGS"]
+        .map(str::to_owned)];
+    lines.extend(rows.iter().map(|row| {
+        [
+            row.release.clone(),
+            row.variant.clone(),
+            row.torch.clone(),
+            row.cuda.clone(),
+            row.cudnn.clone(),
+            row.python.clone(),
+            format!("≥{}", row.driver_floor),
+            row.wheels_bytes.map_or_else(|| "?".to_owned(), gigabytes),
+            row.tags.join(" "),
+        ]
+    }));
+    columns(&lines)
+}
+
+/// The table of a plan.
+pub fn plans(plans: &[Planned]) -> String {
+    let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let mut rows = vec![["RELEASE", "VARIANT", "ACTION", "REASON", "FETCH", "REFERENCE"].map(str::to_owned)];
+    rows.extend(plans.iter().map(|plan| {
+        [
+            plan.release.clone(),
+            plan.variant.clone(),
+            serde_json::to_value(plan.action).map(word).unwrap_or_default(),
+            serde_json::to_value(plan.reason).map(word).unwrap_or_default(),
+            gigabytes(plan.fetch_bytes),
+            plan.references.first().cloned().unwrap_or_default(),
+        ]
+    }));
+    columns(&rows)
+}
+
+/// Bytes as gigabytes of 10^9.
+pub fn gigabytes(bytes: u64) -> String {
+    format!("{:.2} GB", bytes as f64 / 1e9)
+}
+
+/// Rows in columns as wide as their widest cell.
+pub fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,121 @@
+//! One file a command: each reads what it needs, calls the modules, and says what came of it.
+
+mod build;
+mod check;
+mod ci;
+mod engine;
+mod list;
+mod lock;
+mod render;
+mod smoke;
+
+use crate::cli::{Cli, Command, EngineChoice, Global};
+use crate::engine::{Choice, Engine};
+use crate::out::Out;
+use crate::problem::{Id, refuse};
+use crate::project::Project;
+use anyhow::{Context as _, Result};
+use std::path::{Path, PathBuf};
+
+/// What every command is given.
+pub struct App {
+    /// Where words go.
+    pub out: Out,
+    /// Print commands instead of running them.
+    pub dry_run: bool,
+    file: PathBuf,
+    allow_unverified: bool,
+    engine: EngineChoice,
+    state: PathBuf,
+}
+
+impl App {
+    /// Everything happens in the catalog's folder, so that the paths in the bake file mean the same for everyone.
+    fn new(global: &Global) -> Result<App> {
+        let file = &global.file;
+        let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let state = std::path::absolute(match &global.state {
+            Some(state) => state.clone(),
+            None => folder.join("target/xtask"),
+        })?;
+        Ok(App {
+            out: Out {
+                json: global.json,
+                verbose: global.verbose,
+                quiet: global.quiet,
+            },
+            dry_run: global.dry_run,
+            file: file.clone(),
+            allow_unverified: global.allow_unverified,
+            engine: global.engine,
+            state,
+        })
+    }
+
+    /// The catalog, resolved.
+    pub fn project(&self) -> Result<Project> {
+        Project::read(&self.file, self.allow_unverified)
+    }
+
+    /// The folder for caches, logs and the private engine.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Which engine was asked for.
+    pub fn choice(&self) -> Choice {
+        match self.engine {
+            EngineChoice::Auto => Choice::Auto,
+            EngineChoice::Docker => Choice::Docker,
+            EngineChoice::Private => Choice::Private,
+        }
+    }
+
+    /// An engine that answers, started if it is the private one.
+    pub fn engine(&self, project: &Project) -> Result<Engine> {
+        Engine::find(self.choice(), &self.state, project.suite(), &|line| self.out.say(line))
+    }
+
+    /// A log file below the state folder, made anew.
+    pub fn log(&self, name: &str) -> Result<(PathBuf, std::fs::File)> {
+        let folder = self.state.join("logs");
+        std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        let path = folder.join(name);
+        let file = std::fs::File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+        Ok((path, file))
+    }
+}
+
+/// Runs a command.
+pub fn run(cli: Cli) -> Result<()> {
+    let app = App::new(&cli.global)?;
+    match cli.command {
+        Command::Check => check::run(&app),
+        Command::List => list::run(&app),
+        Command::Plan(select) => build::plan(&app, &select),
+        Command::Lock(args) => lock::run(&app, &args),
+        Command::Render(args) => render::run(&app, &args),
+        Command::Build(args) => build::run(&app, &args),
+        Command::Smoke(args) => smoke::run(&app, &args),
+        Command::Engine(action) => engine::run(&app, action),
+        Command::Ci(args) => ci::run(&app, &args),
+        Command::Publish(_) => not_yet("publish"),
+        Command::Freshness(_) => not_yet("freshness"),
+        Command::Run(_) => not_yet("run"),
+        Command::Compose(_) => not_yet("compose"),
+        Command::K8s(_) => not_yet("k8s"),
+        Command::Doctor(_) => not_yet("doctor"),
+        Command::Matrix(_) => not_yet("matrix"),
+        Command::Bench(_) => not_yet("bench"),
+        Command::Completions(_) => not_yet("completions"),
+    }
+}
+
+fn not_yet(command: &str) -> Result<()> {
+    refuse(
+        Id::NotYet,
+        format!("cargo xtask {command}"),
+        "this command is not built yet",
+        "`cargo xtask --help` tells which are",
+    )
+}

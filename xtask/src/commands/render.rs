@@ -1,0 +1,24 @@
+//! `render`: write Dockerfiles and the bake file, or say that they would change.
+
+use super::App;
+use crate::cli::Check;
+use crate::render;
+use anyhow::Result;
+
+/// Writes, or with `--check` (or `--dry-run`) only compares.
+pub fn run(app: &App, args: &Check) -> Result<()> {
+    let project = app.project()?;
+    let files = project.render(&project.lock()?)?;
+    let folder = project.catalog.folder();
+    if args.check || app.dry_run {
+        render::check(&folder, &files)?;
+        app.out.say(&format!("{} files are as rendered", files.len()));
+        return Ok(());
+    }
+    let changed = render::write(&folder, &files)?;
+    for path in &changed {
+        app.out.say(&format!("wrote {}", path.display()));
+    }
+    app.out.say(&format!("{} of {} files changed", changed.len(), files.len()));
+    Ok(())
+}

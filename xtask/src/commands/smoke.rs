@@ -1,0 +1,43 @@
+//! `smoke`: run the checks of an image that exists.
+
+use super::App;
+use crate::cli::Smoke as Args;
+use crate::plan;
+use crate::smoke::{Record, Request};
+use anyhow::Result;
+
+/// A variant is compared with its plan; any other image is judged by its own checks.
+pub fn run(app: &App, args: &Args) -> Result<()> {
+    let project = app.project()?;
+    let (image, plan) = match (&args.variant, &args.image) {
+        (Some(variant), _) => {
+            project.catalog.variant(variant)?;
+            let release = args.release.as_ref().unwrap_or(&project.catalog.defaults.release);
+            project.catalog.release(release)?;
+            let facts = &project.resolved[release];
+            let references = plan::references(&project.catalog, facts, variant)?;
+            (references[0].clone(), Some(facts))
+        }
+        (None, image) => (image.clone().unwrap_or_default(), None),
+    };
+    let request = Request {
+        image: &image,
+        plan,
+        gpus: args.gpus.as_deref(),
+        require_gpu: args.require_gpu,
+    };
+    let engine = app.engine(&project)?;
+    if app.dry_run {
+        return app.out.result(&request.step(&engine).to_line(), &request.step(&engine).argv);
+    }
+    let record = request.run(&engine, |line| app.out.say(line))?;
+    app.out.result(&text(&record), &record)
+}
+
+/// The result for a person: the state first, so that a skipped GPU test never looks like a passed one.
+pub fn text(record: &Record) -> String {
+    let state = serde_json::to_value(record.state).ok();
+    let state = state.as_ref().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let counts = &record.counts;
+    format!("{state}: {} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped)
+}

@@ -1,0 +1,89 @@
+//! Whatever answers the docker API: the user's own docker, or a private one. Only this module knows docker's words.
+
+mod bridge;
+mod capabilities;
+mod daemon;
+mod found;
+mod private;
+mod processes;
+mod status;
+
+pub use capabilities::{Capabilities, Disk, ImageStore};
+pub use found::{Choice, Kind};
+pub use status::{Status, down, prune, status};
+
+use crate::runner::Step;
+use anyhow::Result;
+use private::Private;
+use std::path::Path;
+
+/// An engine that was chosen. It need not run yet.
+pub struct Engine {
+    private: Option<Private>,
+}
+
+impl Engine {
+    /// Chooses an engine: by `choice`, and with `auto` by what this host has. Starts nothing.
+    ///
+    /// `state` is the folder for everything private, `suite` Debian's name of the stable suite, which a private engine
+    /// is taken from. Errors: `E_ENGINE`, which says what was found and what to install.
+    pub fn find(choice: Choice, state: &Path, suite: &str) -> Result<Engine> {
+        let private = match found::decide(choice, &found::probe(choice)?)? {
+            Kind::Docker => None,
+            Kind::Private => Some(Private::new(state, suite)?),
+        };
+        Ok(Engine { private })
+    }
+
+    /// Whose engine it is.
+    pub fn kind(&self) -> Kind {
+        match self.private {
+            Some(_) => Kind::Private,
+            None => Kind::Docker,
+        }
+    }
+
+    /// Makes the engine ready: fetches and starts a private one; the user's docker was seen to answer.
+    ///
+    /// `say` is told what goes on. Errors: `E_ENGINE` with the end of the daemon's log, or what fetching ran into.
+    pub fn up(&self, say: &dyn Fn(&str)) -> Result<()> {
+        match &self.private {
+            Some(private) => private.up(say),
+            None => Ok(()),
+        }
+    }
+
+    /// A docker command for this engine.
+    pub fn docker<S: Into<String>>(
+        &self,
+        reason: impl Into<String>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Step {
+        let step = Step::new(reason, ["docker"]).args(args);
+        match &self.private {
+            Some(private) => private.environment().into_iter().fold(step, |s, (k, v)| s.env(k, v)),
+            None => step,
+        }
+    }
+
+    /// The network that build steps must name to reach the outside; none where the default does.
+    ///
+    /// The private engine has a bridge without address translation: nothing of the host's firewall is touched.
+    pub fn build_network(&self) -> Option<&'static str> {
+        self.private.as_ref().map(|_| "host")
+    }
+
+    /// What the engine can do, asked of it. It must be up.
+    ///
+    /// Errors: `E_ENGINE` where it does not answer.
+    pub fn capabilities(&self) -> Result<Capabilities> {
+        capabilities::ask(self)
+    }
+
+    /// Where the engine keeps its data and how much room is left there; none where that is on another machine.
+    ///
+    /// Errors: `E_ENGINE` where it does not answer.
+    pub fn disk(&self) -> Result<Option<Disk>> {
+        capabilities::disk(self)
+    }
+}

@@ -1,0 +1,55 @@
+//! The flow goes one way: a module uses only modules that stand before it.
+#![allow(missing_docs)]
+
+mod support;
+
+/// From what everything stands on to what stands on everything.
+const ORDER: &[&str] = &[
+    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "apt", "root", "lock", "render",
+    "tags", "plan", "engine", "smoke", "build", "cli", "project", "commands",
+];
+
+#[test]
+fn an_arrow_never_points_back() {
+    let source = support::project().join("xtask/src");
+    let mut wrong = Vec::new();
+    let mut left = vec![source.clone()];
+    while let Some(folder) = left.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                left.push(path);
+                continue;
+            }
+            let relative = path.strip_prefix(&source).unwrap();
+            let module = relative.components().next().unwrap().as_os_str().to_str().unwrap();
+            let module = module.trim_end_matches(".rs");
+            if module == "main" {
+                continue;
+            }
+            let rank = |name: &str| ORDER.iter().position(|m| *m == name);
+            let own = rank(module).unwrap_or_else(|| panic!("`{module}` has no place in the order"));
+            for used in uses(&std::fs::read_to_string(&path).unwrap()) {
+                match rank(&used) {
+                    Some(other) if other <= own => {}
+                    _ => wrong.push(format!("{} uses crate::{used}", relative.display())),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The modules named after `crate::`, those in braces too.
+fn uses(text: &str) -> Vec<String> {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut found = Vec::new();
+    for after in text.split("crate::").skip(1) {
+        match after.strip_prefix('{') {
+            Some(list) => found.extend(list.split('}').next().unwrap().split(',').map(|part| word(part.trim()))),
+            None => found.push(word(after)),
+        }
+    }
+    found.retain(|name| !name.is_empty());
+    found
+}

@@ -1,0 +1,183 @@
+//! Bad input is a feature: each refusal has an id, a place, the value and one way out, and nothing was started.
+#![allow(missing_docs)]
+
+mod support;
+
+use std::time::{Duration, Instant};
+use support::Copy;
+
+#[test]
+fn an_unknown_variant_is_refused_with_the_known_ones_and_the_nearest() {
+    let copy = Copy::new();
+    let said = ["error[E_UNKNOWN_NAME]: --variant", "`runtme`", "did you mean `runtime`?", "Known: "];
+    copy.xtask(&["build", "--variant", "runtme"]).expect(2, &said);
+}
+
+#[test]
+fn an_unknown_release_is_refused_with_the_known_ones_and_the_nearest() {
+    let copy = Copy::new();
+    let said = ["error[E_UNKNOWN_NAME]: --release", "`2.51`", "did you mean `2.15`?", "Known: "];
+    copy.xtask(&["build", "--variant", "runtime", "--release", "2.51"]).expect(2, &said);
+}
+
+#[test]
+fn unknown_names_come_together() {
+    let outcome = Copy::new().xtask(&["plan", "--variant", "x", "--release", "y", "--root", "z"]);
+    outcome.expect(2, &["--variant", "--release", "--root"]);
+    assert_eq!(outcome.stderr.matches("error[").count(), 3);
+}
+
+#[test]
+fn a_misspelt_key_is_refused_with_its_line() {
+    let copy = Copy::new();
+    copy.edit("    torchvision:", "    torchvison:");
+    let line = line_of(&copy, "torchvison");
+    let said = ["error[E_SCHEMA]: variants.yaml:", &format!(":{line}:"), "`torchvison`", "did you mean `torchvision`?"];
+    copy.xtask(&["check"]).expect(2, &said);
+}
+
+#[test]
+fn a_duplicate_key_is_refused_with_the_line_of_the_second() {
+    let copy = Copy::new();
+    copy.edit("    cuda: cu132\n", "    cuda: cu132\n    cuda: cu130\n");
+    let line = line_of(&copy, "cu130");
+    copy.xtask(&["check"]).expect(2, &["E_SCHEMA", &format!(":{line}:"), "second time", "keep one"]);
+}
+
+#[test]
+fn a_duplicate_entry_of_a_section_is_refused() {
+    let copy = Copy::new();
+    copy.edit("variants:\n", "variants:\n  runtime: {about: twice, from: base}\n");
+    copy.xtask(&["check"]).expect(2, &["E_SCHEMA", "variants.runtime", "second time"]);
+}
+
+#[test]
+fn a_wrong_type_is_refused_with_its_line() {
+    let copy = Copy::new();
+    copy.edit("uid: 1000", "uid: many");
+    let line = line_of(&copy, "uid: many");
+    copy.xtask(&["check"]).expect(2, &["E_SCHEMA", &format!(":{line}:"), "user.uid", "many"]);
+}
+
+#[test]
+fn a_version_without_quotes_never_becomes_another_version() {
+    let copy = Copy::new();
+    copy.edit("torch: \"2.15.0\"", "torch: 2.10").edit("release: \"2.15\"", "release: 2.10");
+    let outcome = copy.xtask(&["check"]);
+    outcome.expect(2, &["error[E_VERSION_NOT_TEXT]", "releases.\"2.15\".torch", "defaults.release", "write \"2.10\""]);
+    assert_eq!(outcome.stderr.matches("error[").count(), 2, "{outcome:#?}");
+}
+
+#[test]
+fn a_name_without_quotes_never_becomes_another_name() {
+    let copy = Copy::new();
+    copy.edit("  \"2.15\":\n", "  2.10:\n");
+    copy.xtask(&["check"]).expect(2, &["E_VERSION_NOT_TEXT", "write \"2.10\""]);
+}
+
+#[test]
+fn all_problems_of_a_file_come_at_once() {
+    let copy = Copy::new();
+    copy.edit("    suite: trixie", "    sweet: trixie").edit("    about:", "    abuot:").edit("uid: 1000", "uid: []");
+    let outcome = copy.xtask(&["check"]);
+    outcome.expect(2, &["sweet", "abuot", "user.uid"]);
+    assert_eq!(outcome.stderr.matches("error[").count(), 3, "{outcome:#?}");
+}
+
+#[test]
+fn broken_yaml_is_refused_with_its_line() {
+    let copy = Copy::new();
+    copy.edit("defaults:", "defaults: ]");
+    copy.xtask(&["check"]).expect(2, &["E_SCHEMA", "variants.yaml:"]);
+}
+
+/// What tutorials write down, and what is true instead.
+#[test]
+fn combinations_that_do_not_exist_are_refused_within_a_second() {
+    let cases: &[(&str, &str, &str, Option<&str>, &[&str])] = &[
+        ("2.9.1", "0.24.1", "11.8", None, &["2.9.1", "11.8", "12.6", "12.8", "13.0", "2.7.1"]),
+        ("2.9.1", "0.24.1", "12.1", None, &["2.9.1", "12.1", "12.6", "12.8", "13.0", "2.5.1"]),
+        ("2.6.0", "0.21.0", "cu121", None, &["2.6.0", "cu121", "11.8", "12.4", "12.6", "2.5.1"]),
+        ("2.8.0", "0.23.0", "11.8", Some("8"), &["2.8.0", "11.8", "12.6", "12.8", "12.9", "2.7.1"]),
+        ("2.7.1", "0.22.1", "12.4", None, &["2.7.1", "12.4", "11.8", "12.6", "12.8"]),
+    ];
+    for (torch, torchvision, cuda, cudnn, said) in cases {
+        let copy = Copy::new();
+        let cudnn = cudnn.map(|major| format!("\n    cudnn: \"{major}\"")).unwrap_or_default();
+        copy.edit("torch: \"2.15.0\"", &format!("torch: \"{torch}\""))
+            .edit("torchvision: \"0.29.2\"", &format!("torchvision: \"{torchvision}\""))
+            .edit("cuda: cu132", &format!("cuda: \"{cuda}\"{cudnn}"));
+        let start = Instant::now();
+        let outcome = copy.xtask(&["build", "--variant", "runtime"]);
+        let took = start.elapsed();
+        outcome.expect(2, said).expect(2, &["error[E_NO_WHEEL_CHANNEL]: variants.yaml:", "releases.\"2.15\".cuda"]);
+        assert!(took < Duration::from_secs(1), "torch {torch}: {took:?}");
+    }
+}
+
+#[test]
+fn a_trio_that_does_not_belong_together_is_refused() {
+    let copy = Copy::new();
+    copy.edit("torchvision: \"0.29.2\"", "torchvision: \"0.21.0\"");
+    copy.xtask(&["check"]).expect(2, &["E_TRIO_MISMATCH", "0.21.0", "0.29.2"]);
+}
+
+#[test]
+fn a_stale_lock_stops_before_anything_starts() {
+    let copy = Copy::new();
+    copy.edit("    - numpy\n", "    - numpy\n    - pandas\n");
+    let said = ["error[E_LOCK_STALE]", "releases.2.15 changed", "cargo xtask lock --update"];
+    copy.xtask(&["build", "--variant", "runtime"]).expect(1, &said);
+    copy.xtask(&["lock", "--check"]).expect(1, &said);
+    copy.xtask(&["check"]).expect(1, &said);
+    std::fs::remove_file(copy.path("images/lock.json")).unwrap();
+    copy.xtask(&["build", "--variant", "runtime"]).expect(1, &["E_LOCK_STALE", "cannot be read"]);
+}
+
+#[test]
+fn a_comment_makes_no_lock_stale() {
+    let copy = Copy::new();
+    copy.edit("project:", "# a remark\nproject:");
+    copy.xtask(&["lock", "--check"]).expect(0, &[]);
+}
+
+#[test]
+fn stale_files_are_named_with_the_command_that_repairs() {
+    let copy = Copy::new();
+    copy.edit_file("images/2.15/runtime/Dockerfile", "FROM base", "FROM other");
+    std::fs::write(copy.path("images/left-over"), "x").unwrap();
+    std::fs::remove_file(copy.path("images/docker-bake.json")).unwrap();
+    let said = ["E_RENDER_STALE", "runtime/Dockerfile", "left-over", "docker-bake.json", "`cargo xtask render`"];
+    for command in [["render", "--check"].as_slice(), &["check"], &["build", "--variant", "runtime"]] {
+        copy.xtask(command).expect(1, &said);
+    }
+    copy.xtask(&["render"]).expect(0, &[]);
+    copy.xtask(&["check"]).expect(0, &[]);
+    assert!(!copy.path("images/left-over").exists());
+}
+
+#[test]
+fn a_tag_that_lies_about_its_fields_is_refused() {
+    let copy = Copy::new();
+    copy.edit("\"{torch}-{variant}\"", "\"{torhc}-{variant}\"").edit("\"{release}-{variant}\"", "\"{release}\"");
+    copy.xtask(&["check"]).expect(2, &["E_TAG", "did you mean `{torch}`?", "E_TAG_COLLISION", "`{release}`"]);
+}
+
+#[test]
+fn a_command_that_is_not_built_yet_says_so() {
+    for command in ["publish", "freshness", "run", "compose", "k8s", "doctor", "matrix", "bench", "completions"] {
+        Copy::new().xtask(&[command, "--whatever"]).expect(2, &["E_NOT_YET", command]);
+    }
+}
+
+#[test]
+fn a_named_ca_that_is_not_there_stops_before_an_engine_starts() {
+    let copy = Copy::new();
+    let args = ["build", "--variant", "runtime", "--ca-cert", "/no/such/ca.pem"];
+    copy.xtask(&args).expect(3, &["error[E_TLS]: --ca-cert", "/no/such/ca.pem"]);
+}
+
+fn line_of(copy: &Copy, text: &str) -> usize {
+    let catalog = std::fs::read_to_string(copy.path("variants.yaml")).unwrap();
+    1 + catalog.lines().position(|line| line.contains(text)).unwrap()
+}

@@ -1,0 +1,91 @@
+//! A copy of the project to spoil, and the program run on it.
+#![allow(dead_code, missing_docs)] // Each test file uses its part of it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The project's own folder.
+pub fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A copy of what the program reads: catalog, templates, images.
+pub struct Copy {
+    pub dir: tempfile::TempDir,
+}
+
+impl Copy {
+    pub fn new() -> Copy {
+        let dir = tempfile::tempdir().unwrap();
+        let status = Command::new("cp")
+            .args(["-r", "variants.yaml", "templates", "images"])
+            .arg(dir.path())
+            .current_dir(project())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        Copy { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Replaces a text in the catalog; it must be there.
+    pub fn edit(&self, from: &str, to: &str) -> &Copy {
+        self.edit_file("variants.yaml", from, to)
+    }
+
+    pub fn edit_file(&self, file: &str, from: &str, to: &str) -> &Copy {
+        let path = self.path(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{from} is not in {file}");
+        std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+        self
+    }
+
+    /// The program in this folder, with a PATH on which there is nothing: whatever is started fails.
+    pub fn xtask(&self, args: &[&str]) -> Outcome {
+        let empty = self.path("empty");
+        std::fs::create_dir_all(&empty).unwrap();
+        self.xtask_with(args, &[("PATH", empty.to_str().unwrap())])
+    }
+
+    pub fn xtask_with(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        command.args(args).current_dir(self.dir.path());
+        for name in ["XTASK_ENGINE", "XTASK_STATE", "XTASK_APT_SOURCES"] {
+            command.env_remove(name);
+        }
+        command.envs(env.iter().copied());
+        Outcome::of(command.output().unwrap())
+    }
+}
+
+/// How the program ended.
+#[derive(Debug)]
+pub struct Outcome {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Outcome {
+    pub fn of(output: Output) -> Outcome {
+        Outcome {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Ended with this code, and said all of this.
+    #[track_caller]
+    pub fn expect(&self, code: i32, said: &[&str]) -> &Outcome {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        for part in said {
+            assert!(self.stderr.contains(part) || self.stdout.contains(part), "`{part}` was not said: {self:#?}");
+        }
+        self
+    }
+}
