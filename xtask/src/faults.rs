@@ -59,17 +59,19 @@ const PHRASES: &[(Id, &[&str])] = &[
     ),
     (
         Id::Engine,
-        &["cannot connect to the docker daemon", "error during connect", "failed to dial", "transport is closing"],
+        &[
+            "cannot connect to the docker daemon",
+            "error during connect",
+            "failed to dial",
+            "transport is closing",
+        ],
     ),
 ];
 
 /// What a program's words mean, if they are known.
 pub fn classify(text: &str) -> Option<Id> {
     let text = text.to_lowercase();
-    PHRASES
-        .iter()
-        .find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase)))
-        .map(|(id, _)| *id)
+    PHRASES.iter().find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase))).map(|(id, _)| *id)
 }
 
 /// One way out of a fault.
@@ -80,7 +82,9 @@ pub fn cure(id: Id) -> &'static str {
             "the index served other bytes than the lock knows: if that is meant, run `cargo xtask lock --update`"
         }
         Id::Tls => "give the CA of your proxy with --ca-cert FILE or SSL_CERT_FILE; verification stays on",
-        Id::Network => "check the network, the proxy and the index, then run the same command again: finished steps are kept",
+        Id::Network => {
+            "check the network, the proxy and the index, then run the same command again: finished steps are kept"
+        }
         Id::NoWheelChannel => "choose versions that the index has; `cargo xtask list` shows what is known",
         Id::Engine => "run `cargo xtask engine status`, then the same command again",
         _ => "read the lines above, correct the cause, and run the same command again",
@@ -107,7 +111,10 @@ mod tests {
     fn the_words_of_real_programs_are_known() {
         let cases = [
             ("Temporary failure in name resolution", Id::Network),
-            ("error: Failed to fetch: `http://…`\n  Caused by: invalid peer certificate: UnknownIssuer", Id::Tls),
+            (
+                "error: Failed to fetch: `http://…`\n  Caused by: invalid peer certificate: UnknownIssuer",
+                Id::Tls,
+            ),
             ("Hash mismatch for `torch==2.15.0`", Id::WheelHash),
             ("write /x: no space left on device", Id::Disk),
             ("ERROR: Cannot connect to the Docker daemon at unix:///x", Id::Engine),

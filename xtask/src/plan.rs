@@ -107,7 +107,9 @@ impl Sources<'_> {
         let references = references(self.catalog, &self.lock.releases[release].facts, variant)?;
         // An image that lost one of its names is built again: that is quick, and gives it all of them.
         let there: Option<Vec<&Inputs>> = references.iter().map(|name| existing.get(name)).collect();
-        let there = there.and_then(|all| all.into_iter().find(|inputs| inputs.input != input).or(existing.get(&references[0])));
+        let there = there.and_then(|all| {
+            all.into_iter().find(|inputs| inputs.input != input).or(existing.get(&references[0]))
+        });
         let (action, reason) = decide(there, &input, &base_input, force);
         let platform = self.catalog.first_platform();
         let wheels = self.lock.releases[release].wheels(platform)?;
@@ -158,10 +160,7 @@ mod tests {
 
     #[test]
     fn every_decision_has_its_reason() {
-        let there = |input: &str, base: &str| Inputs {
-            input: input.to_owned(),
-            base_input: base.to_owned(),
-        };
+        let there = |input: &str, base: &str| Inputs { input: input.to_owned(), base_input: base.to_owned() };
         let cases = [
             (None, false, (Action::Build, Reason::New)),
             (Some(there("i", "b")), false, (Action::Skip, Reason::Unchanged)),

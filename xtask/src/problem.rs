@@ -13,7 +13,6 @@ pub enum Id {
     Platform,
     TrioMismatch,
     Python,
-    BaseUnpinned,
     Network,
     Tls,
     WheelHash,
@@ -50,6 +49,7 @@ pub enum Exit {
 
 impl Id {
     /// Every id, in the order in which the README lists them.
+    #[cfg(test)]
     pub const ALL: &[Id] = &[
         Id::Schema,
         Id::VersionNotText,
@@ -58,7 +58,6 @@ impl Id {
         Id::Platform,
         Id::TrioMismatch,
         Id::Python,
-        Id::BaseUnpinned,
         Id::Name,
         Id::Tag,
         Id::TagCollision,
@@ -92,7 +91,6 @@ impl Id {
             Id::Platform => "E_PLATFORM",
             Id::TrioMismatch => "E_TRIO_MISMATCH",
             Id::Python => "E_PYTHON",
-            Id::BaseUnpinned => "E_BASE_UNPINNED",
             Id::Network => "E_NETWORK",
             Id::Tls => "E_TLS",
             Id::WheelHash => "E_WHEEL_HASH",
@@ -163,28 +161,14 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with all its parts.
-    pub fn new(
-        id: Id,
-        place: impl Into<String>,
-        what: impl Into<String>,
-        cure: impl Into<String>,
-    ) -> Self {
-        Problem {
-            id,
-            place: place.into(),
-            what: what.into(),
-            cure: cure.into(),
-        }
+    pub fn new(id: Id, place: impl Into<String>, what: impl Into<String>, cure: impl Into<String>) -> Self {
+        Problem { id, place: place.into(), what: what.into(), cure: cure.into() }
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "error[{}]: {}: {}\n  help: {}",
-            self.id, self.place, self.what, self.cure
-        )
+        write!(f, "error[{}]: {}: {}\n  help: {}", self.id, self.place, self.what, self.cure)
     }
 }
 
@@ -235,11 +219,7 @@ pub fn refuse<T>(
 
 /// `Ok` without problems, otherwise all of them as one error.
 pub fn all_or_nothing(problems: Vec<Problem>) -> anyhow::Result<()> {
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(Refusal(problems).into())
-    }
+    if problems.is_empty() { Ok(()) } else { Err(Refusal(problems).into()) }
 }
 
 /// The known name nearest to a misspelt one, if any is near enough to be meant (Jaro-Winkler above 0.7).
@@ -264,12 +244,7 @@ pub fn unknown_name<'a>(
         Some(near) => format!("did you mean `{near}`? Known: {}", known.join(", ")),
         None => format!("known: {}", known.join(", ")),
     };
-    Problem::new(
-        Id::UnknownName,
-        place,
-        format!("there is no {kind} `{wrong}`"),
-        cure,
-    )
+    Problem::new(Id::UnknownName, place, format!("there is no {kind} `{wrong}`"), cure)
 }
 
 #[cfg(test)]
@@ -283,6 +258,14 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), Id::ALL.len());
         assert!(names.iter().all(|n| n.starts_with("E_")));
+    }
+
+    #[test]
+    fn the_readme_lists_every_id() {
+        let readme = include_str!("../../README.md");
+        for id in Id::ALL {
+            assert!(readme.contains(&format!("`{id}`")), "{id}");
+        }
     }
 
     #[test]

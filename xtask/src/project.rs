@@ -12,6 +12,9 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Releases with variants, in the order in which they were named.
+pub type Chosen = Vec<(String, String)>;
+
 /// A catalog whose releases were resolved.
 pub struct Project {
     /// `variants.yaml`.
@@ -60,7 +63,7 @@ impl Project {
     }
 
     /// Releases and variants that a command line names, all unknown names refused together.
-    pub fn select(&self, select: &Select) -> Result<Vec<(String, String)>> {
+    pub fn select(&self, select: &Select) -> Result<Chosen> {
         let catalog = &self.catalog;
         let mut problems = Vec::new();
         let mut known = |flag: &str, kind: &str, names: &[String], known: Vec<&str>| {

@@ -6,7 +6,7 @@
 use crate::problem::{Id, refuse};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -19,8 +19,6 @@ pub struct Step {
     pub argv: Vec<String>,
     /// Variables set on top of the caller's environment.
     pub env: Vec<(String, String)>,
-    /// Text given on standard input.
-    pub stdin: Option<String>,
     /// Why it is run, in a few words.
     pub reason: String,
 }
@@ -47,16 +45,8 @@ pub enum Stream {
 
 impl Step {
     /// A command and why it is run.
-    pub fn new<S: Into<String>>(
-        reason: impl Into<String>,
-        argv: impl IntoIterator<Item = S>,
-    ) -> Self {
-        Step {
-            argv: argv.into_iter().map(Into::into).collect(),
-            env: Vec::new(),
-            stdin: None,
-            reason: reason.into(),
-        }
+    pub fn new<S: Into<String>>(reason: impl Into<String>, argv: impl IntoIterator<Item = S>) -> Self {
+        Step { argv: argv.into_iter().map(Into::into).collect(), env: Vec::new(), reason: reason.into() }
     }
 
     /// Adds arguments.
@@ -71,12 +61,6 @@ impl Step {
         self
     }
 
-    /// Gives the program a text to read.
-    pub fn stdin(mut self, text: impl Into<String>) -> Self {
-        self.stdin = Some(text.into());
-        self
-    }
-
     /// The program's name.
     pub fn program(&self) -> &str {
         self.argv.first().map_or("", String::as_str)
@@ -84,27 +68,17 @@ impl Step {
 
     /// The command as a line that can be pasted into a shell.
     pub fn to_line(&self) -> String {
-        let env = self
-            .env
-            .iter()
-            .map(|(key, value)| format!("{key}={}", quote(value)));
-        env.chain(self.argv.iter().map(|word| quote(word)))
-            .collect::<Vec<_>>()
-            .join(" ")
+        let env = self.env.iter().map(|(key, value)| format!("{key}={}", quote(value)));
+        env.chain(self.argv.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
     }
 
     fn command(&self) -> Result<Command> {
         let program = find(self.program(), &self.env)?;
         let shell = Shell::new()?;
-        let cmd = shell
-            .cmd(program)
-            .args(self.argv.iter().skip(1))
-            .envs(self.env.iter().map(|(k, v)| (k, v)));
+        let cmd =
+            shell.cmd(program).args(self.argv.iter().skip(1)).envs(self.env.iter().map(|(k, v)| (k, v)));
         let mut command: Command = cmd.into();
-        command.stdin(match self.stdin {
-            Some(_) => Stdio::piped(),
-            None => Stdio::null(),
-        });
+        command.stdin(Stdio::null());
         Ok(command)
     }
 
@@ -119,11 +93,7 @@ impl Step {
             to.push_str(line);
             to.push('\n');
         })?;
-        Ok(Output {
-            status,
-            stdout: text.0,
-            stderr: text.1,
-        })
+        Ok(Output { status, stdout: text.0, stderr: text.1 })
     }
 
     /// Runs the program and gives each line to `each` as it comes.
@@ -134,7 +104,6 @@ impl Step {
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("starting `{}`", self.program()))?;
-        self.feed(&mut child)?;
         let (sender, lines) = mpsc::channel();
         let readers = [
             read_lines(Stream::Out, child.stdout.take(), sender.clone()),
@@ -154,21 +123,14 @@ impl Step {
     pub fn read(&self) -> Result<String> {
         let out = self.output()?;
         if !out.status.success() {
-            anyhow::bail!(
-                "`{}` ended with {}\n{}",
-                self.to_line(),
-                out.status,
-                tail(&out.stderr, 20)
-            );
+            anyhow::bail!("`{}` ended with {}\n{}", self.to_line(), out.status, tail(&out.stderr, 20));
         }
         Ok(out.stdout.trim_end_matches('\n').to_owned())
     }
 
     /// Runs the program with the caller's own standard streams, for things a person should see unchanged.
     pub fn passthrough(&self) -> Result<ExitStatus> {
-        let mut child = self.command()?.spawn()?;
-        self.feed(&mut child)?;
-        Ok(child.wait()?)
+        Ok(self.command()?.status()?)
     }
 
     /// Starts a program that outlives this one, in a session of its own, its output going to `log`.
@@ -181,14 +143,6 @@ impl Step {
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting `{}`", self.program()))
-    }
-
-    fn feed(&self, child: &mut Child) -> Result<()> {
-        if let (Some(text), Some(mut pipe)) = (&self.stdin, child.stdin.take()) {
-            // A program that ends without reading everything is judged by its status, not by the broken pipe.
-            pipe.write_all(text.as_bytes()).ok();
-        }
-        Ok(())
     }
 }
 
@@ -260,10 +214,7 @@ mod tests {
 
     #[test]
     fn both_streams_and_the_status_come_back() {
-        let out = Step::new("t", ["sh", "-c", "cat; echo e >&2; exit 3"])
-            .stdin("hello")
-            .output()
-            .unwrap();
+        let out = Step::new("t", ["sh", "-c", "echo hello; echo e >&2; exit 3"]).output().unwrap();
         assert_eq!(
             (out.stdout.as_str(), out.stderr.as_str(), out.status.code()),
             ("hello\n", "e\n", Some(3))

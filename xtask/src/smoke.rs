@@ -117,11 +117,7 @@ impl Request<'_> {
             step = step.args(["--gpus", gpus]);
         }
         step = step.args(["--env", &format!("SMOKE_IMAGE={}", self.image)]);
-        step = step.args([self.image, "python", "/opt/smoke"]);
-        if self.require_gpu {
-            step = step.args(["--require-gpu"]);
-        }
-        step
+        step.args([self.image, "python", "/opt/smoke"])
     }
 
     /// Runs the checks; `each` is given every line that they print for people.
@@ -150,6 +146,14 @@ impl Request<'_> {
         let record = judge(self.image, &stdout, status.code(), &stderr)?;
         if let Some(plan) = self.plan {
             crate::problem::all_or_nothing(differences(self.image, &record.found, plan))?;
+        }
+        if self.require_gpu && record.state != State::GpuTested {
+            return refuse(
+                Id::NotGpuTested,
+                self.image,
+                &record.summary,
+                "run it on a machine with a GPU and give `--gpus all`, or leave out --require-gpu",
+            );
         }
         Ok(record)
     }
@@ -197,11 +201,15 @@ pub fn differences(image: &str, found: &Found, plan: &Resolved) -> Vec<Problem> 
     let pairs = [
         ("python", Some(minor(&found.python)), Some(plan.python.clone())),
         ("torch", Some(public(&found.torch)), Some(plan.torch.clone())),
-        ("CUDA build of torch", suffix.clone().or(Some(plan.cuda_build.clone())), Some(plan.cuda_build.clone())),
+        (
+            "CUDA build of torch",
+            suffix.clone().or(Some(plan.cuda_build.clone())),
+            Some(plan.cuda_build.clone()),
+        ),
         ("torchvision", optional(&found.torchvision), Some(plan.torchvision.clone())),
         ("torchaudio", optional(&found.torchaudio), plan.torchaudio.clone()),
         ("CUDA", found.cuda.clone(), Some(plan.cuda.clone())),
-        ("cuDNN", found.cudnn.as_deref().map(three), Some(three(&plan.cudnn))),
+        ("cuDNN", found.cudnn.clone(), Some(plan.cudnn_at_run_time())),
     ];
     pairs
         .into_iter()
@@ -216,11 +224,6 @@ pub fn differences(image: &str, found: &Found, plan: &Resolved) -> Vec<Problem> 
             )
         })
         .collect()
-}
-
-/// The first three numbers of a version: cuDNN tells no more than those at run time.
-fn three(version: &str) -> String {
-    version.split('.').take(3).collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]

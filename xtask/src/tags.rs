@@ -64,13 +64,8 @@ fn is_tag(tag: &str) -> bool {
 mod tests {
     use super::*;
 
-    const TRUTH: Truth = Truth {
-        torch: "2.15.0",
-        release: "2.15",
-        cuda: "13.2",
-        cudnn: "9.26.0",
-        variant: "runtime",
-    };
+    const TRUTH: Truth =
+        Truth { torch: "2.15.0", release: "2.15", cuda: "13.2", cudnn: "9.26.0", variant: "runtime" };
 
     #[test]
     fn templates_are_filled_with_the_truth() {

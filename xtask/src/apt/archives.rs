@@ -76,22 +76,12 @@ impl Family {
 impl Source {
     /// The one-line form.
     pub fn line(&self) -> String {
-        let options: Vec<String> = self
-            .archive
-            .options
-            .iter()
-            .map(|(k, v)| format!("{k}={v}"))
-            .collect();
+        let options: Vec<String> = self.archive.options.iter().map(|(k, v)| format!("{k}={v}")).collect();
         let options = match options.is_empty() {
             true => String::new(),
             false => format!("[{}] ", options.join(" ")),
         };
-        format!(
-            "deb {options}{} {} {}",
-            self.archive.uri,
-            self.suite,
-            self.components.join(" ")
-        )
+        format!("deb {options}{} {} {}", self.archive.uri, self.suite, self.components.join(" "))
     }
 }
 
@@ -140,9 +130,7 @@ pub fn strip_credentials(text: &str) -> String {
     let mut parts = text.split("://");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part
-            .find(|c: char| c == '/' || c.is_whitespace())
-            .unwrap_or(part.len());
+        let end = part.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(part.len());
         let keep = part[..end].rfind('@').map_or(0, |at| at + 1);
         out.push_str("://");
         out.push_str(&part[keep..]);
@@ -153,25 +141,12 @@ pub fn strip_credentials(text: &str) -> String {
 /// A key that stands inside a deb822 source cannot stand in a one-line source: it is written to a file.
 fn extract_keys(entries: &mut [Entry], keys: &Path) -> Result<()> {
     for entry in entries {
-        let Some(key) = entry
-            .options
-            .get_mut("signed-by")
-            .filter(|k| k.contains("-----BEGIN"))
-        else {
+        let Some(key) = entry.options.get_mut("signed-by").filter(|k| k.contains("-----BEGIN")) else {
             continue;
         };
         // In deb822 an empty line is a dot.
-        let text: String = key
-            .trim()
-            .lines()
-            .map(|l| {
-                if l == "." {
-                    "\n".into()
-                } else {
-                    format!("{l}\n")
-                }
-            })
-            .collect();
+        let text: String =
+            key.trim().lines().map(|l| if l == "." { "\n".into() } else { format!("{l}\n") }).collect();
         std::fs::create_dir_all(keys)?;
         let name = digest::of_bytes(text.as_bytes()).replace("sha256:", "");
         let file = keys.join(format!("{}.asc", &name[..16]));
@@ -189,14 +164,8 @@ mod tests {
     #[test]
     fn credentials_are_taken_out_of_addresses_only() {
         let cases = [
-            (
-                "https://u:p@mirror.example.org/debian x",
-                "https://mirror.example.org/debian x",
-            ),
-            (
-                "deb https://u:p%40@m.example.org:8080 a",
-                "deb https://m.example.org:8080 a",
-            ),
+            ("https://u:p@mirror.example.org/debian x", "https://mirror.example.org/debian x"),
+            ("deb https://u:p%40@m.example.org:8080 a", "deb https://m.example.org:8080 a"),
             ("http://m.example.org/a@b", "http://m.example.org/a@b"),
             ("mail me@example.org", "mail me@example.org"),
             ("a http://u@x/ b http://v:w@y/", "a http://x/ b http://y/"),
@@ -215,9 +184,6 @@ mod tests {
         extract_keys(&mut entries, dir.path()).unwrap();
         let file = &entries[0].options["signed-by"];
         let key = std::fs::read_to_string(file).unwrap();
-        assert!(
-            key.starts_with("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n"),
-            "{key}"
-        );
+        assert!(key.starts_with("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n"), "{key}");
     }
 }

@@ -48,10 +48,7 @@ impl Wanted {
 
     /// The same, but it may be missing.
     pub fn optional(self) -> Wanted {
-        Wanted {
-            optional: true,
-            ..self
-        }
+        Wanted { optional: true, ..self }
     }
 }
 
@@ -60,39 +57,29 @@ impl Bundle {
     pub fn read(dir: &Path) -> Option<Bundle> {
         let text = std::fs::read_to_string(dir.join(STAMP)).ok()?;
         let bundle: Bundle = serde_json::from_str(&text).ok()?;
-        Some(Bundle {
-            dir: dir.to_owned(),
-            ..bundle
-        })
+        Some(Bundle { dir: dir.to_owned(), ..bundle })
     }
 
     /// `PATH` with the bundle's programs before the caller's.
     pub fn path(&self) -> String {
-        let own = ["usr/sbin", "usr/bin"].map(|sub| self.dir.join(sub).display().to_string());
-        let callers = std::env::var("PATH").unwrap_or_default();
-        // Programs of the administrator are not on everybody's PATH.
-        format!("{}:{callers}:/usr/sbin:/usr/bin:/sbin:/bin", own.join(":"))
+        path_with(&self.dir)
     }
+}
+
+/// `PATH` with the programs of a bundle's folder before the caller's; the folder need not be there yet.
+pub fn path_with(dir: &Path) -> String {
+    let own = ["usr/sbin", "usr/bin"].map(|sub| dir.join(sub).display().to_string());
+    let callers = std::env::var("PATH").unwrap_or_default();
+    // Programs of the administrator are not on everybody's PATH.
+    format!("{}:{callers}:/usr/sbin:/usr/bin:/sbin:/bin", own.join(":"))
 }
 
 /// The bundle in `dir`: as it is if it was made for this wish and host, otherwise fetched anew.
 ///
 /// It is made beside `dir` and renamed, so that an interrupted fetch is never taken for a whole one.
 /// Errors: `E_HOST` where nothing fits the host's C library; otherwise what apt's words mean.
-pub fn provide(
-    dir: &Path,
-    wanted: &[Wanted],
-    apt: &Apt,
-    host: &Host,
-    say: &dyn Fn(&str),
-) -> Result<Bundle> {
-    let key = digest::of_json(&(
-        wanted,
-        &host.os.id,
-        &host.os.codename,
-        &host.libc,
-        &host.arch,
-    ))?;
+pub fn provide(dir: &Path, wanted: &[Wanted], apt: &Apt, host: &Host, say: &dyn Fn(&str)) -> Result<Bundle> {
+    let key = digest::of_json(&(wanted, &host.os.id, &host.os.codename, &host.libc, &host.arch))?;
     if let Some(bundle) = Bundle::read(dir).filter(|bundle| bundle.key == key) {
         return Ok(bundle);
     }
@@ -103,19 +90,10 @@ pub fn provide(
     say(&format!("fetching {}", listing(&chosen)));
     let parent = dir.parent().unwrap_or(dir);
     std::fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
-    let work = tempfile::Builder::new()
-        .prefix("fetch-")
-        .tempdir_in(parent)?;
+    let work = tempfile::Builder::new().prefix("fetch-").tempdir_in(parent)?;
     let unpacked = fetch(apt, &chosen, work.path())?;
-    let versions = chosen
-        .iter()
-        .map(|c| (c.package.clone(), c.version.clone()))
-        .collect();
-    let bundle = Bundle {
-        dir: dir.to_owned(),
-        key,
-        versions,
-    };
+    let versions = chosen.iter().map(|c| (c.package.clone(), c.version.clone())).collect();
+    let bundle = Bundle { dir: dir.to_owned(), key, versions };
     std::fs::write(unpacked.join(STAMP), serde_json::to_string_pretty(&bundle)?)?;
     put(&unpacked, dir, work.path())?;
     Ok(bundle)
@@ -154,11 +132,7 @@ fn listing(chosen: &[&Candidate]) -> String {
 }
 
 /// A candidate for every wish, or a refusal that names the first without one.
-fn choose_all<'a>(
-    wanted: &[Wanted],
-    candidates: &'a [Candidate],
-    host: &Host,
-) -> Result<Vec<&'a Candidate>> {
+fn choose_all<'a>(wanted: &[Wanted], candidates: &'a [Candidate], host: &Host) -> Result<Vec<&'a Candidate>> {
     let mut chosen = Vec::new();
     for wish in wanted {
         match choose(&wish.package, &wish.suites, candidates, &host.libc) {
@@ -175,27 +149,13 @@ fn none_fits<T>(wish: &Wanted, candidates: &[Candidate], host: &Host) -> Result<
     let seen: Vec<String> = candidates
         .iter()
         .filter(|c| c.package == wish.package && wish.suites.concat().contains(&c.suite))
-        .map(|c| {
-            format!(
-                "{} ({}) needs {}",
-                c.version,
-                c.suite,
-                c.libc.as_deref().unwrap_or("any")
-            )
-        })
+        .map(|c| format!("{} ({}) needs {}", c.version, c.suite, c.libc.as_deref().unwrap_or("any")))
         .collect();
     let what = match seen.is_empty() {
         true => format!("none of {suites} has it, as the host's mirrors tell"),
-        false => format!(
-            "the host's C library is {}, but {}",
-            host.libc,
-            seen.join(", ")
-        ),
+        false => format!("the host's C library is {}, but {}", host.libc, seen.join(", ")),
     };
-    let cure = format!(
-        "install `{}` yourself, or use a newer Debian or Ubuntu",
-        wish.package
-    );
+    let cure = format!("install `{}` yourself, or use a newer Debian or Ubuntu", wish.package);
     refuse(Id::Host, format!("package {}", wish.package), what, cure)
 }
 
@@ -205,11 +165,7 @@ mod tests {
     use crate::apt::OsRelease;
 
     fn host() -> Host {
-        Host {
-            os: OsRelease::default(),
-            libc: "2.36-9".into(),
-            arch: "amd64".into(),
-        }
+        Host { os: OsRelease::default(), libc: "2.36-9".into(), arch: "amd64".into() }
     }
 
     fn candidate(package: &str, suite: &str, libc: &str) -> Candidate {
@@ -223,31 +179,14 @@ mod tests {
 
     #[test]
     fn every_wish_is_met_or_the_refusal_says_what_was_seen() {
-        let all = [
-            candidate("a", "x", "2.38"),
-            candidate("a", "y", "2.34"),
-            candidate("b", "x", "2.38"),
-        ];
+        let all = [candidate("a", "x", "2.38"), candidate("a", "y", "2.34"), candidate("b", "x", "2.38")];
         let groups: [&[String]; 2] = [&["x".to_owned()], &["y".to_owned()]];
         let (a, b) = (Wanted::new("a", &groups), Wanted::new("b", &groups));
-        assert_eq!(
-            choose_all(&[a.clone()], &all, &host()).unwrap()[0].suite,
-            "y"
-        );
-        assert_eq!(
-            choose_all(&[a.clone(), b.clone().optional()], &all, &host())
-                .unwrap()
-                .len(),
-            1
-        );
+        assert_eq!(choose_all(std::slice::from_ref(&a), &all, &host()).unwrap()[0].suite, "y");
+        assert_eq!(choose_all(&[a.clone(), b.clone().optional()], &all, &host()).unwrap().len(), 1);
         let said = choose_all(&[a, b], &all, &host()).unwrap_err().to_string();
-        assert!(
-            said.contains("E_HOST") && said.contains("2.36-9, but 1 (x) needs 2.38"),
-            "{said}"
-        );
-        let none = choose_all(&[Wanted::new("c", &groups)], &all, &host())
-            .unwrap_err()
-            .to_string();
+        assert!(said.contains("E_HOST") && said.contains("2.36-9, but 1 (x) needs 2.38"), "{said}");
+        let none = choose_all(&[Wanted::new("c", &groups)], &all, &host()).unwrap_err().to_string();
         assert!(none.contains("none of x, y has it"), "{none}");
     }
 
@@ -255,17 +194,9 @@ mod tests {
     fn a_folder_without_its_stamp_is_no_bundle() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Bundle::read(dir.path()).is_none());
-        std::fs::write(
-            dir.path().join(STAMP),
-            r#"{"key":"k","versions":{"a":"1"}}"#,
-        )
-        .unwrap();
+        std::fs::write(dir.path().join(STAMP), r#"{"key":"k","versions":{"a":"1"}}"#).unwrap();
         let bundle = Bundle::read(dir.path()).unwrap();
         assert_eq!(bundle.versions["a"], "1");
-        assert!(
-            bundle
-                .path()
-                .starts_with(&format!("{}/usr/sbin:", dir.path().display()))
-        );
+        assert!(bundle.path().starts_with(&format!("{}/usr/sbin:", dir.path().display())));
     }
 }

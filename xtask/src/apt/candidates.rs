@@ -27,9 +27,7 @@ pub fn parse(madison: &str, show: &str) -> Vec<Candidate> {
             package: package.to_owned(),
             version: version.to_owned(),
             suite: suite.to_owned(),
-            libc: needs
-                .get(&(package.to_owned(), version.to_owned()))
-                .cloned(),
+            libc: needs.get(&(package.to_owned(), version.to_owned())).cloned(),
         })
     };
     madison.lines().filter_map(candidate).collect()
@@ -39,17 +37,11 @@ pub fn parse(madison: &str, show: &str) -> Vec<Candidate> {
 fn needs_libc(show: &str) -> BTreeMap<(String, String), String> {
     let mut needs = BTreeMap::new();
     for stanza in show.split("\n\n") {
-        let field = |name: &str| {
-            stanza
-                .lines()
-                .find_map(|l| l.strip_prefix(name)?.strip_prefix(": "))
-        };
+        let field = |name: &str| stanza.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(": "));
         let (Some(package), Some(version)) = (field("Package"), field("Version")) else {
             continue;
         };
-        let depends = ["Pre-Depends", "Depends"]
-            .iter()
-            .filter_map(|name| field(name));
+        let depends = ["Pre-Depends", "Depends"].iter().filter_map(|name| field(name));
         let libc = depends
             .flat_map(|d| d.split(','))
             .filter_map(least_libc)
@@ -65,29 +57,19 @@ fn needs_libc(show: &str) -> BTreeMap<(String, String), String> {
 fn least_libc(dependency: &str) -> Option<&str> {
     let (name, relation) = dependency.trim().split_once(' ')?;
     let name = name.split(':').next()?;
-    let least = relation
-        .trim()
-        .strip_prefix("(>=")?
-        .trim()
-        .strip_suffix(')')?;
+    let least = relation.trim().strip_prefix("(>=")?.trim().strip_suffix(')')?;
     (name == "libc6").then_some(least)
 }
 
 /// The upstream part of a version of the C library as numbers: `2.36-9+deb12u13` is [2, 36].
 fn dotted(version: &str) -> Vec<u64> {
     let upstream = version.split(['-', '+', '~']).next().unwrap_or_default();
-    upstream
-        .split('.')
-        .map(|n| n.parse().unwrap_or(0))
-        .collect()
+    upstream.split('.').map(|n| n.parse().unwrap_or(0)).collect()
 }
 
 /// Whether a package runs with the host's C library.
 pub fn fits(candidate: &Candidate, host_libc: &str) -> bool {
-    candidate
-        .libc
-        .as_ref()
-        .is_none_or(|least| dotted(least) <= dotted(host_libc))
+    candidate.libc.as_ref().is_none_or(|least| dotted(least) <= dotted(host_libc))
 }
 
 /// The newest version that runs here, from the first group of suites that has one.
@@ -122,10 +104,7 @@ mod tests {
         Package: runc\nVersion: 1.1.5+ds1-1\nDepends: libc6 (>= 2.34)\n\n";
 
     fn groups(names: &[&[&str]]) -> Vec<Vec<String>> {
-        names
-            .iter()
-            .map(|g| g.iter().map(|n| (*n).to_owned()).collect())
-            .collect()
+        names.iter().map(|g| g.iter().map(|n| (*n).to_owned()).collect()).collect()
     }
 
     #[test]
@@ -134,20 +113,12 @@ mod tests {
         assert_eq!(all.len(), 4, "{all:?}");
         let stable: &[&str] = &["trixie", "trixie-security"];
         let order = groups(&[stable, &["bookworm"]]);
-        let version = |order: &[Vec<String>], libc| {
-            choose("runc", order, &all, libc).map(|c| c.version.as_str())
-        };
-        assert_eq!(
-            version(&order, "2.41-12"),
-            Some("1.1.15+ds1-2+b4"),
-            "the newer of a group"
-        );
+        let version =
+            |order: &[Vec<String>], libc| choose("runc", order, &all, libc).map(|c| c.version.as_str());
+        assert_eq!(version(&order, "2.41-12"), Some("1.1.15+ds1-2+b4"), "the newer of a group");
         assert_eq!(version(&order, "2.36-9+deb12u13"), Some("1.1.5+ds1-1"));
         assert_eq!(version(&order, "2.31-13"), None);
-        assert_eq!(
-            version(&groups(&[&["testing"], stable]), "2.41-12"),
-            Some("1.3.6+ds1-1")
-        );
+        assert_eq!(version(&groups(&[&["testing"], stable]), "2.41-12"), Some("1.3.6+ds1-1"));
         assert_eq!(version(&groups(&[&["sid"]]), "2.41-12"), None);
     }
 

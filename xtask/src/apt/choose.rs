@@ -8,13 +8,7 @@ use super::sources::Entry;
 const ALIASES: &[&str] = &["stable", "testing", "unstable", "sid", "oldstable"];
 
 /// Options of the host that decide whether an archive is trusted; the others (`arch`, `lang`, …) are not taken over.
-const TRUST: &[&str] = &[
-    "signed-by",
-    "trusted",
-    "check-valid-until",
-    "check-date",
-    "allow-insecure",
-];
+const TRUST: &[&str] = &["signed-by", "trusted", "check-valid-until", "check-date", "allow-insecure"];
 
 /// Picks the archives out of everything the host names.
 pub fn choose(family: Family, host: &Host, entries: &[Entry]) -> Option<Archives> {
@@ -25,40 +19,22 @@ pub fn choose(family: Family, host: &Host, entries: &[Entry]) -> Option<Archives
     let main = best(
         entries.iter().filter(|e| {
             !e.suites.iter().any(|s| is_security(s))
-                && if native {
-                    e.suites.iter().any(known)
-                } else {
-                    is_of(family, e)
-                }
+                && if native { e.suites.iter().any(known) } else { is_of(family, e) }
         }),
         family,
     )?;
     let security = best(
-        entries
-            .iter()
-            .filter(|e| e.suites.iter().any(|s| is_security(s)) && (native || is_of(family, e))),
+        entries.iter().filter(|e| e.suites.iter().any(|s| is_security(s)) && (native || is_of(family, e))),
         family,
     );
     let same = |e: &&&Entry| e.uris[0] == main.uris[0];
-    let updates = entries
-        .iter()
-        .filter(same)
-        .any(|e| e.suites.iter().any(|s| s.ends_with("-updates")));
+    let updates = entries.iter().filter(same).any(|e| e.suites.iter().any(|s| s.ends_with("-updates")));
     let host = entries
         .iter()
-        .filter(|e| {
-            native
-                && (e.uris[0] == main.uris[0] || security.is_some_and(|s| s.uris[0] == e.uris[0]))
-        })
+        .filter(|e| native && (e.uris[0] == main.uris[0] || security.is_some_and(|s| s.uris[0] == e.uris[0])))
         .flat_map(|e| sources_of(family, e))
         .collect();
-    Some(Archives {
-        family,
-        main: archive(main),
-        security: security.map(archive),
-        updates,
-        host,
-    })
+    Some(Archives { family, main: archive(main), security: security.map(archive), updates, host })
 }
 
 fn is_security(suite: &str) -> bool {
@@ -80,15 +56,8 @@ fn best<'a>(entries: impl Iterator<Item = &'a &'a Entry>, family: Family) -> Opt
 /// How much an entry looks like the distribution's own, and not like a third party's for the same suite.
 fn likeness(family: Family, entry: &Entry) -> u8 {
     let name = family.as_str();
-    let keyring = entry
-        .options
-        .get("signed-by")
-        .is_some_and(|k| k.contains(&format!("{name}-archive")));
-    let last = entry.uris[0]
-        .trim_end_matches('/')
-        .rsplit('/')
-        .next()
-        .unwrap_or_default();
+    let keyring = entry.options.get("signed-by").is_some_and(|k| k.contains(&format!("{name}-archive")));
+    let last = entry.uris[0].trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let path = last == name || last == format!("{name}-security");
     let updates = entry.suites.iter().any(|s| s.ends_with("-updates"));
     4 * u8::from(keyring) + 2 * u8::from(path) + u8::from(updates)
@@ -99,16 +68,8 @@ fn is_of(family: Family, entry: &Entry) -> bool {
 }
 
 fn archive(entry: &Entry) -> Archive {
-    let trust = |key: &&str| {
-        Some((
-            (*key).to_owned(),
-            entry.options.get(*key)?.replace('\n', ","),
-        ))
-    };
-    Archive {
-        uri: entry.uris[0].clone(),
-        options: TRUST.iter().filter_map(trust).collect(),
-    }
+    let trust = |key: &&str| Some(((*key).to_owned(), entry.options.get(*key)?.replace('\n', ",")));
+    Archive { uri: entry.uris[0].clone(), options: TRUST.iter().filter_map(trust).collect() }
 }
 
 fn sources_of(family: Family, entry: &Entry) -> Vec<Source> {
@@ -129,11 +90,7 @@ mod tests {
 
     fn host(id: &str, codename: &str) -> Host {
         Host {
-            os: OsRelease {
-                id: id.into(),
-                codename: codename.into(),
-                name: String::new(),
-            },
+            os: OsRelease { id: id.into(), codename: codename.into(), name: String::new() },
             libc: "2.36-9".into(),
             arch: "amd64".into(),
         }
@@ -149,17 +106,8 @@ mod tests {
              deb http://u:p@m.example.org/debian bookworm-updates main\n\
              deb [arch=amd64 trusted=yes] http://s.example.org/debian-security bookworm-security main\n"
         );
-        let found = choose(
-            Family::Debian,
-            &host("debian", "bookworm"),
-            &parse_one_line(&text),
-        )
-        .unwrap();
-        let lines: Vec<_> = found
-            .suite("trixie", false)
-            .iter()
-            .map(Source::line)
-            .collect();
+        let found = choose(Family::Debian, &host("debian", "bookworm"), &parse_one_line(&text)).unwrap();
+        let lines: Vec<_> = found.suite("trixie", false).iter().map(Source::line).collect();
         assert_eq!(
             lines,
             [
@@ -175,22 +123,11 @@ mod tests {
 
     #[test]
     fn a_mirror_under_any_name_will_do_where_there_is_no_other() {
-        let only =
-            parse_one_line("deb https://repo.example.org/artifacts/deb-remote bookworm main");
+        let only = parse_one_line("deb https://repo.example.org/artifacts/deb-remote bookworm main");
         let found = choose(Family::Debian, &host("debian", "bookworm"), &only).unwrap();
-        assert_eq!(
-            found.suite("trixie", false).len(),
-            1,
-            "no updates, no fixes: the host has none"
-        );
-        assert_eq!(
-            choose(Family::Debian, &host("debian", "trixie"), &only),
-            None
-        );
-        assert_eq!(
-            choose(Family::Debian, &host("debian", "bookworm"), &[]),
-            None
-        );
+        assert_eq!(found.suite("trixie", false).len(), 1, "no updates, no fixes: the host has none");
+        assert_eq!(choose(Family::Debian, &host("debian", "trixie"), &only), None);
+        assert_eq!(choose(Family::Debian, &host("debian", "bookworm"), &[]), None);
     }
 
     #[test]
@@ -206,13 +143,8 @@ mod tests {
         assert_eq!(found.host.len(), 3);
         assert!(found.host[0].line().ends_with(" noble main universe"));
         assert_eq!(choose(Family::Debian, &ubuntu, &entries), None);
-        entries.extend(parse_one_line(
-            "deb http://d.example.org/debian/ trixie main",
-        ));
+        entries.extend(parse_one_line("deb http://d.example.org/debian/ trixie main"));
         let debian = choose(Family::Debian, &ubuntu, &entries).unwrap();
-        assert_eq!(
-            (debian.main.uri.as_str(), debian.host.len()),
-            ("http://d.example.org/debian/", 0)
-        );
+        assert_eq!((debian.main.uri.as_str(), debian.host.len()), ("http://d.example.org/debian/", 0));
     }
 }

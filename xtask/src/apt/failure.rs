@@ -9,12 +9,7 @@ use crate::problem::{Id, Problem, Refusal};
 const PHRASES: &[(Id, &[&str], &str)] = &[
     (
         Id::Disk,
-        &[
-            "no space left on device",
-            "you don't have enough free space",
-            "disk quota exceeded",
-            "write (28:",
-        ],
+        &["no space left on device", "you don't have enough free space", "disk quota exceeded", "write (28:"],
         "free some space, then run the same command again",
     ),
     (
@@ -41,48 +36,27 @@ const PHRASES: &[(Id, &[&str], &str)] = &[
     ),
     (
         Id::Host,
-        &[
-            "is not valid yet",
-            "release file is expired",
-            "is expired since",
-            "not live until",
-        ],
+        &["is not valid yet", "release file is expired", "is expired since", "not live until"],
         "set the host's clock right; for a snapshot mirror, set check-valid-until=no in its source",
     ),
     (
         Id::Host,
-        &[
-            "does not have a release file",
-            "no longer has a release file",
-        ],
+        &["does not have a release file", "no longer has a release file"],
         "name a mirror that carries this suite in the host's apt sources",
     ),
     (
         Id::Host,
-        &[
-            "401  unauthorized",
-            "403  forbidden",
-            "407  proxy",
-            "proxy authentication required",
-        ],
+        &["401  unauthorized", "403  forbidden", "407  proxy", "proxy authentication required"],
         "give apt your credentials in /etc/apt/auth.conf.d, or ask whoever runs the mirror or proxy",
     ),
     (
         Id::Locked,
-        &[
-            "could not get lock",
-            "unable to lock",
-            "unable to acquire the dpkg frontend lock",
-        ],
+        &["could not get lock", "unable to lock", "unable to acquire the dpkg frontend lock"],
         "wait for the other run to end, then run the same command again",
     ),
     (
         Id::Network,
-        &[
-            "hash sum mismatch",
-            "file has unexpected size",
-            "mirror sync in progress",
-        ],
+        &["hash sum mismatch", "file has unexpected size", "mirror sync in progress"],
         "the mirror or a proxy served an old or torn file: wait some minutes, then run the same command again",
     ),
     (
@@ -128,39 +102,25 @@ pub fn refusal(program: &str, stderr: &str) -> anyhow::Error {
 /// What the words mean, and the way out.
 fn classify(stderr: &str) -> (Id, &'static str) {
     let text = stderr.to_lowercase();
-    let known = PHRASES
-        .iter()
-        .find(|(_, phrases, _)| phrases.iter().any(|p| text.contains(p)));
+    let known = PHRASES.iter().find(|(_, phrases, _)| phrases.iter().any(|p| text.contains(p)));
     match (known, faults::classify(stderr)) {
         (Some((id, _, cure)), _) => (*id, cure),
         (None, Some(id)) => (id, faults::cure(id)),
-        (None, None) => (
-            Id::Host,
-            "read the lines above, correct the cause, and run the same command again",
-        ),
+        (None, None) => (Id::Host, "read the lines above, correct the cause, and run the same command again"),
     }
 }
 
 /// The lines that say what is wrong, without credentials: apt's errors, or the last lines where there are none.
 fn errors(stderr: &str) -> Vec<String> {
     const MOST: usize = 8;
-    let lines = || {
-        stderr
-            .lines()
-            .map(str::trim_end)
-            .filter(|line| !line.is_empty())
-    };
-    let is_error =
-        |line: &&str| line.starts_with("E:") || line.starts_with("Err:") || line.contains("error");
+    let lines = || stderr.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let is_error = |line: &&str| line.starts_with("E:") || line.starts_with("Err:") || line.contains("error");
     let mut kept: Vec<&str> = lines().filter(is_error).collect();
     if kept.is_empty() {
         kept = lines().collect();
     }
     let from = kept.len().saturating_sub(MOST);
-    kept[from..]
-        .iter()
-        .map(|line| strip_credentials(line))
-        .collect()
+    kept[from..].iter().map(|line| strip_credentials(line)).collect()
 }
 
 #[cfg(test)]
@@ -178,10 +138,7 @@ mod tests {
                 "Err:1 http://m.example.org x InRelease\n  Could not connect to m.example.org:80 (192.0.2.1), connection timed out",
                 Id::Network,
             ),
-            (
-                "E: Failed to fetch x  502  Bad Gateway [IP: 192.0.2.1 80]",
-                Id::Network,
-            ),
+            ("E: Failed to fetch x  502  Bad Gateway [IP: 192.0.2.1 80]", Id::Network),
             (
                 "E: Failed to fetch x  File has unexpected size (1 != 2). Mirror sync in progress?",
                 Id::Network,
@@ -190,24 +147,12 @@ mod tests {
                 "Certificate verification failed: The certificate is NOT trusted. The certificate issuer is unknown.",
                 Id::Tls,
             ),
-            (
-                "Could not handshake: Error in the certificate verification. [IP: 192.0.2.1 443]",
-                Id::Tls,
-            ),
+            ("Could not handshake: Error in the certificate verification. [IP: 192.0.2.1 443]", Id::Tls),
             ("E: You don't have enough free space in /x/.", Id::Disk),
-            (
-                "dpkg-deb: error: failed to write (No space left on device)",
-                Id::Disk,
-            ),
-            (
-                "E: Write error - write (28: No space left on device)",
-                Id::Disk,
-            ),
+            ("dpkg-deb: error: failed to write (No space left on device)", Id::Disk),
+            ("E: Write error - write (28: No space left on device)", Id::Disk),
             ("E: Unable to locate package tini", Id::Tool),
-            (
-                "E: The repository 'http://m.example.org/d x Release' does not have a Release file.",
-                Id::Host,
-            ),
+            ("E: The repository 'http://m.example.org/d x Release' does not have a Release file.", Id::Host),
             (
                 "W: GPG error: http://m.example.org x InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY 1",
                 Id::Host,
@@ -216,37 +161,23 @@ mod tests {
                 "E: Release file for http://m.example.org/x is not valid yet (invalid for another 3h)",
                 Id::Host,
             ),
-            (
-                "E: Failed to fetch x  401  Unauthorized [IP: 192.0.2.1 80]",
-                Id::Host,
-            ),
-            (
-                "E: Could not get lock /x/lock. It is held by process 1 (apt-get)",
-                Id::Locked,
-            ),
+            ("E: Failed to fetch x  401  Unauthorized [IP: 192.0.2.1 80]", Id::Host),
+            ("E: Could not get lock /x/lock. It is held by process 1 (apt-get)", Id::Locked),
             ("mount: permission denied", Id::Host),
             ("Segmentation fault", Id::Host),
         ];
         for (text, id) in cases {
             assert_eq!(classify(text).0, id, "{text}");
         }
-        assert!(lacks_suite(
-            "E: The repository 'x' does not have a Release file."
-        ));
+        assert!(lacks_suite("E: The repository 'x' does not have a Release file."));
     }
 
     #[test]
     fn a_refusal_shows_the_errors_and_no_credentials() {
         let text = "Get:1 x\nW: something\nE: Failed to fetch https://u:p@m.example.org/x  404  Not Found\nE: Some index files failed\n";
         let said = refusal("apt-get update", text).to_string();
-        assert!(
-            said.starts_with("error[E_NETWORK]: apt-get update: it failed:\n"),
-            "{said}"
-        );
-        assert!(
-            said.contains("https://m.example.org/x") && !said.contains("u:p@"),
-            "{said}"
-        );
+        assert!(said.starts_with("error[E_NETWORK]: apt-get update: it failed:\n"), "{said}");
+        assert!(said.contains("https://m.example.org/x") && !said.contains("u:p@"), "{said}");
         assert!(!said.contains("Get:1") && !said.contains("W:"), "{said}");
     }
 }

@@ -34,9 +34,8 @@ impl Fetcher {
             _ => Family::Debian,
         };
         let archives = Archives::of_host(family, &host, &state.join("keys"))?;
-        let names = |sources: &[super::Source]| -> Vec<String> {
-            sources.iter().map(|s| s.suite.clone()).collect()
-        };
+        let names =
+            |sources: &[super::Source]| -> Vec<String> { sources.iter().map(|s| s.suite.clone()).collect() };
         let own = names(&archives.host);
         let (mut sources, stable, testing) = match family {
             Family::Ubuntu => (Vec::new(), own.clone(), own.clone()),

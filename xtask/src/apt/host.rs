@@ -42,20 +42,11 @@ impl Host {
         }
         let versions = Step::new(
             "the host's C library",
-            [
-                "dpkg-query",
-                "--show",
-                "--showformat=${Version}\\n",
-                "libc6",
-            ],
+            ["dpkg-query", "--show", "--showformat=${Version}\\n", "libc6"],
         )
         .read()?;
         let arch = Step::new("the host's architecture", ["dpkg", "--print-architecture"]).read()?;
-        Ok(Host {
-            os,
-            libc: versions.lines().next().unwrap_or_default().to_owned(),
-            arch,
-        })
+        Ok(Host { os, libc: versions.lines().next().unwrap_or_default().to_owned(), arch })
     }
 }
 
@@ -67,20 +58,10 @@ pub fn os_release() -> OsRelease {
 /// Reads shell-like assignments, as os-release(5) describes them.
 fn parse(text: &str) -> OsRelease {
     let get = |key: &str| {
-        let value = text
-            .lines()
-            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-        value
-            .unwrap_or_default()
-            .trim()
-            .trim_matches(['"', '\''])
-            .to_owned()
+        let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        value.unwrap_or_default().trim().trim_matches(['"', '\'']).to_owned()
     };
-    OsRelease {
-        id: get("ID"),
-        codename: get("VERSION_CODENAME"),
-        name: get("PRETTY_NAME"),
-    }
+    OsRelease { id: get("ID"), codename: get("VERSION_CODENAME"), name: get("PRETTY_NAME") }
 }
 
 #[cfg(test)]
@@ -91,10 +72,7 @@ mod tests {
     fn os_release_is_read_with_and_without_quotes() {
         let text = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\nID_LIKE=x\n";
         let os = parse(text);
-        assert_eq!(
-            (os.id.as_str(), os.codename.as_str()),
-            ("debian", "bookworm")
-        );
+        assert_eq!((os.id.as_str(), os.codename.as_str()), ("debian", "bookworm"));
         assert_eq!(os.name, "Debian GNU/Linux 12 (bookworm)");
         assert_eq!(parse("ID='arch'\n").id, "arch");
         assert_eq!(parse(""), OsRelease::default());

@@ -13,7 +13,7 @@ mod host;
 mod sources;
 
 pub use archives::{Archives, Family, Source, strip_credentials};
-pub use bundle::{Bundle, Wanted};
+pub use bundle::{Bundle, Wanted, path_with};
 pub use candidates::Candidate;
 pub use failure::refusal;
 pub use fetcher::Fetcher;
@@ -37,10 +37,7 @@ pub struct Apt {
 impl Apt {
     /// An apt below `dir` that knows the packages of `sources`. Nothing is written yet.
     pub fn new(dir: &Path, sources: Vec<Source>) -> Apt {
-        Apt {
-            dir: dir.to_owned(),
-            sources,
-        }
+        Apt { dir: dir.to_owned(), sources }
     }
 
     /// Fetches the package lists, unless they are fresh and from the same sources.
@@ -57,12 +54,7 @@ impl Apt {
         let step = self.step("package lists", &["apt-get", "update"]);
         let mut out = step.output()?;
         if !out.status.success() && failure::lacks_suite(&out.stderr) {
-            let needed: Vec<_> = self
-                .sources
-                .iter()
-                .filter(|s| !s.optional)
-                .cloned()
-                .collect();
+            let needed: Vec<_> = self.sources.iter().filter(|s| !s.optional).cloned().collect();
             self.configure(host, &inherited, &needed)?;
             out = step.output()?;
         }
@@ -90,25 +82,14 @@ impl Apt {
         let chdir = format!("--chdir={}", into.display());
         let step = self
             .step("packages", &["env", &chdir, "apt-get", "download"])
-            .args(
-                chosen
-                    .iter()
-                    .map(|c| format!("{}={}", c.package, c.version)),
-            );
+            .args(chosen.iter().map(|c| format!("{}={}", c.package, c.version)));
         let out = step.output()?;
-        if out.status.success() {
-            Ok(())
-        } else {
-            Err(refusal("apt-get download", &out.stderr))
-        }
+        if out.status.success() { Ok(()) } else { Err(refusal("apt-get download", &out.stderr)) }
     }
 
     fn step(&self, reason: &str, argv: &[&str]) -> Step {
         Step::new(reason, argv.iter().copied())
-            .env(
-                "APT_CONFIG",
-                self.dir.join("apt.conf").display().to_string(),
-            )
+            .env("APT_CONFIG", self.dir.join("apt.conf").display().to_string())
             // Its words are read, so they must not be translated.
             .env("LC_ALL", "C")
     }
@@ -122,17 +103,13 @@ impl Apt {
         let marker = self.dir.join("updated");
         let age = |m: std::fs::Metadata| m.modified().ok()?.elapsed().ok();
         std::fs::read_to_string(&marker).is_ok_and(|key| key == self.key())
-            && std::fs::metadata(&marker)
-                .ok()
-                .and_then(age)
-                .is_some_and(|age| age < FRESH)
+            && std::fs::metadata(&marker).ok().and_then(age).is_some_and(|age| age < FRESH)
     }
 
     fn configure(&self, host: &Host, inherited: &str, sources: &[Source]) -> Result<()> {
         for sub in ["state/lists/partial", "cache/archives/partial", "log"] {
             let folder = self.dir.join(sub);
-            std::fs::create_dir_all(&folder)
-                .with_context(|| format!("creating {}", folder.display()))?;
+            std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         }
         let lines: String = sources.iter().map(|s| s.line() + "\n").collect();
         write_private(&self.dir.join("sources.list"), &lines)?;
@@ -144,9 +121,7 @@ impl Apt {
 
 /// What the host tells apt about reaching archives: proxies, certificates, timeouts; as configuration lines.
 pub fn host_configuration() -> Result<String> {
-    let dump = Step::new("the host's proxies", ["apt-config", "dump"])
-        .env("LC_ALL", "C")
-        .read()?;
+    let dump = Step::new("the host's proxies", ["apt-config", "dump"]).env("LC_ALL", "C").read()?;
     Ok(acquire_lines(&dump))
 }
 
@@ -185,6 +160,8 @@ fn configuration(dir: &Path, arch: &str, inherited: &str) -> String {
          Dir::State \"{dir}/state\";\n\
          Dir::State::status \"{dir}/status\";\n\
          Dir::Cache \"{dir}/cache\";\n\
+         Dir::Cache::srcpkgcache \"\";\n\
+         Acquire::GzipIndexes \"true\";\n\
          Dir::Log \"{dir}/log\";\n\
          APT::Architecture \"{arch}\";\n\
          APT::Architectures {{ \"{arch}\"; }};\n\
@@ -228,18 +205,11 @@ mod tests {
 
     #[test]
     fn the_configuration_names_no_folder_of_the_host() {
-        let conf = configuration(
-            Path::new("/s/apt"),
-            "arm64",
-            "Acquire::http::Timeout \"9\";\n",
-        );
+        let conf = configuration(Path::new("/s/apt"), "arm64", "Acquire::http::Timeout \"9\";\n");
         assert!(conf.starts_with("Acquire::http::Timeout \"9\";\nDir::Etc::main \"/dev/null\";\n"));
         let folders = conf.lines().filter(|l| l.starts_with("Dir::"));
         for line in folders {
-            assert!(
-                line.contains("/dev/null") || line.contains("\"/s/apt/"),
-                "{line}"
-            );
+            assert!(line.contains("/dev/null") || line.contains("\"/s/apt/"), "{line}");
         }
         assert!(conf.contains("APT::Architectures { \"arm64\"; };"));
     }

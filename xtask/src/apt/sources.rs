@@ -35,11 +35,7 @@ pub fn read(etc: &Path) -> Vec<Entry> {
         }
     }
     for entry in &mut entries {
-        entry.uris = entry
-            .uris
-            .iter()
-            .map(|uri| behind_mirror_list(uri, &text))
-            .collect();
+        entry.uris = entry.uris.iter().map(|uri| behind_mirror_list(uri, &text)).collect();
     }
     entries
 }
@@ -51,10 +47,7 @@ fn behind_mirror_list(uri: &str, text: &dyn Fn(&Path) -> String) -> String {
     };
     let path = Path::new(path.strip_prefix("//").unwrap_or(path));
     let list = text(path);
-    let first = list
-        .lines()
-        .map(str::trim)
-        .find(|l| !l.is_empty() && !l.starts_with('#'));
+    let first = list.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#'));
     let address = first.and_then(|line| line.split_whitespace().next());
     address.unwrap_or(uri).to_owned()
 }
@@ -66,10 +59,7 @@ pub fn parse_one_line(text: &str) -> Vec<Entry> {
 
 fn one_line(line: &str) -> Option<Entry> {
     let line = line.split('#').next().unwrap_or_default().trim();
-    let rest = line
-        .strip_prefix("deb")
-        .filter(|r| r.starts_with([' ', '\t', '[']))?
-        .trim();
+    let rest = line.strip_prefix("deb").filter(|r| r.starts_with([' ', '\t', '[']))?.trim();
     let (options, rest) = match rest.strip_prefix('[') {
         Some(bracket) => bracket.split_once(']')?,
         None => ("", rest),
@@ -117,18 +107,11 @@ fn stanza(mut fields: BTreeMap<String, String>) -> Option<Entry> {
     };
     let (types, uris, suites) = (words("types"), words("uris"), words("suites"));
     let (components, enabled) = (words("components"), words("enabled"));
-    let off = enabled
-        .first()
-        .is_some_and(|word| word.eq_ignore_ascii_case("no"));
+    let off = enabled.first().is_some_and(|word| word.eq_ignore_ascii_case("no"));
     if off || uris.is_empty() || !types.iter().any(|t| t == "deb") {
         return None;
     }
-    Some(Entry {
-        uris,
-        suites,
-        components,
-        options: fields,
-    })
+    Some(Entry { uris, suites, components, options: fields })
 }
 
 #[cfg(test)]
@@ -172,29 +155,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let etc = dir.path();
         std::fs::create_dir(etc.join("sources.list.d")).unwrap();
-        std::fs::write(
-            etc.join("mirrors"),
-            "# best\nhttps://m.example.org/debian\tpriority:1\n",
-        )
-        .unwrap();
+        std::fs::write(etc.join("mirrors"), "# best\nhttps://m.example.org/debian\tpriority:1\n").unwrap();
         let put = |name: &str, text: &str| {
             std::fs::write(etc.join("sources.list.d").join(name), text).unwrap();
         };
         put("b.list", "deb http://b.example.org b main");
-        put(
-            "a.sources",
-            &format!(
-                "Types: deb\nURIs: mirror+file://{}/mirrors\nSuites: a\n",
-                etc.display()
-            ),
-        );
+        put("a.sources", &format!("Types: deb\nURIs: mirror+file://{}/mirrors\nSuites: a\n", etc.display()));
         put("c.list.off", "deb http://c.example.org c main");
         let entries = read(etc);
         let uris: Vec<_> = entries.iter().map(|e| e.uris[0].as_str()).collect();
-        assert_eq!(
-            uris,
-            ["https://m.example.org/debian", "http://b.example.org"]
-        );
+        assert_eq!(uris, ["https://m.example.org/debian", "http://b.example.org"]);
         assert!(read(Path::new("/nonexistent")).is_empty());
     }
 }

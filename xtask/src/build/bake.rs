@@ -2,7 +2,7 @@
 
 use super::secrets::Secrets;
 use crate::catalog::{Catalog, Platform};
-use crate::engine::Engine;
+use crate::engine::{Capabilities, Engine, ImageStore};
 use crate::plan::Planned;
 use crate::render;
 use crate::root::RootLayout;
@@ -29,7 +29,7 @@ pub struct Bake<'a> {
 
 impl Bake<'_> {
     /// The command, with every choice in it: it can be pasted.
-    pub fn step(&self, engine: &Engine) -> Step {
+    pub fn step(&self, engine: &Engine, can: &Capabilities) -> Step {
         let file = format!("images/{}", render::BAKE_FILE);
         let mut step = engine
             .docker("build the images", ["buildx", "bake", "--file", &file, "--progress", "plain"])
@@ -39,7 +39,7 @@ impl Bake<'_> {
         if let Some(network) = engine.build_network() {
             step = step.env("NETWORK", network);
         }
-        step = step.args(self.permissions(engine)).args(self.settings(engine));
+        step = step.args(self.permissions(engine, can)).args(self.settings(can));
         if let Some(builder) = self.builder {
             step = step.args(["--builder", builder]);
         }
@@ -52,8 +52,8 @@ impl Bake<'_> {
     }
 
     /// A bake of its own accord reads nothing outside its folder and gives no step the host's network.
-    fn permissions(&self, engine: &Engine) -> Vec<String> {
-        if !engine.bake_allows() {
+    fn permissions(&self, engine: &Engine, can: &Capabilities) -> Vec<String> {
+        if !can.bake_allow {
             return Vec::new();
         }
         let network = engine.build_network().map(|network| format!("network.{network}"));
@@ -62,7 +62,7 @@ impl Bake<'_> {
         network.into_iter().chain(read).flat_map(|what| ["--allow".to_owned(), what]).collect()
     }
 
-    fn settings(&self, engine: &Engine) -> Vec<String> {
+    fn settings(&self, can: &Capabilities) -> Vec<String> {
         let mut settings = vec![format!("*.platform={}", self.platform)];
         let mut bases: Vec<String> = self.images.iter().map(|i| render::target("base", &i.release)).collect();
         bases.dedup();
@@ -72,12 +72,13 @@ impl Bake<'_> {
         }
         for image in self.images {
             let target = &image.target;
-            let label = |key: &str, value: &str| format!("{target}.labels.{}.{key}={value}", self.catalog.project);
+            let label =
+                |key: &str, value: &str| format!("{target}.labels.{}.{key}={value}", self.catalog.project);
             settings.push(format!("{target}.tags={}", candidate(self.catalog, image)));
             settings.push(label("input", &image.input));
             settings.push(label("base-input", &image.base_input));
             settings.push(label("root", &self.root.1.digest));
-            if engine.containerd_store() {
+            if can.image_store == ImageStore::Containerd {
                 let layers = &self.catalog.base.layers;
                 let (compression, level) = (layers.compression.as_str(), layers.level);
                 settings.push(format!(

@@ -1,8 +1,8 @@
 //! Is there room for what will be built? Asked before anything is fetched.
 
+use crate::engine::free_bytes;
 use crate::problem::{Id, refuse};
-use crate::runner::Step;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::Path;
 
 /// Peak bytes on disk for each byte of wheels while a base is built: wheels unpack to 1.8 times their size, and lie there
@@ -23,7 +23,7 @@ pub fn needed(wheel_bytes: u64) -> u64 {
 /// Errors: `E_DISK` with what is needed, what is free, and where.
 pub fn check(folder: &Path, bytes: u64) -> Result<()> {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let free = free(there)?;
+    let free = free_bytes(there)?;
     if free >= bytes {
         return Ok(());
     }
@@ -34,14 +34,6 @@ pub fn check(folder: &Path, bytes: u64) -> Result<()> {
         format!("the build needs about {}, {} are free", gigabytes(bytes), gigabytes(free)),
         "free some space there, or give another disk with --state FOLDER",
     )
-}
-
-/// Free bytes of the file system that holds a folder.
-fn free(folder: &Path) -> Result<u64> {
-    let df = Step::new("free space", ["df", "--output=avail", "--block-size=1"]);
-    let text = df.args([folder.display().to_string()]).read()?;
-    let last = text.lines().last().unwrap_or_default().trim().to_owned();
-    last.parse().with_context(|| format!("df said `{last}`"))
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl Progress {
         if let Some(event) = self.ended(number, rest, now) {
             return event;
         }
-        if let Some((part, seconds)) = part(rest) {
+        if let Some((part, seconds)) = part(rest).filter(|(name, _)| is_export(name)) {
             self.parts.push((part.to_owned(), seconds));
             return Event::Part(part.to_owned(), seconds);
         }
@@ -92,13 +92,7 @@ impl Progress {
         if rest.starts_with("exporting") {
             self.export_start = Some(now);
         }
-        self.steps.insert(
-            number,
-            Vertex {
-                name: shorten(rest),
-                ..Vertex::default()
-            },
-        );
+        self.steps.insert(number, Vertex { name: shorten(rest), ..Vertex::default() });
         Event::Started(number)
     }
 
@@ -114,7 +108,7 @@ impl Progress {
         }
         let seconds = rest.strip_prefix("DONE ")?.strip_suffix('s')?.parse().ok()?;
         step.seconds = Some(seconds);
-        if step.name.contains("] RUN ") {
+        if step.name.contains("pip install") {
             self.last_install = now;
         }
         Some(Event::Done(number))
@@ -125,10 +119,12 @@ impl Progress {
         self.steps.get(&number)
     }
 
-    /// Names of the steps that run now.
+    /// The stages that run now.
     pub fn running(&self) -> Vec<&str> {
         let running = self.steps.values().filter(|step| step.seconds.is_none());
-        running.map(|step| step.name.as_str()).collect()
+        running
+            .map(|step| step.name.trim_start_matches('[').split([' ', ']']).next().unwrap_or_default())
+            .collect()
     }
 
     /// Steps that took a second or longer, in BuildKit's order.
@@ -139,7 +135,8 @@ impl Progress {
 
     /// Where the time went.
     pub fn phases(&self) -> Phases {
-        let named = |name: &str| self.parts.iter().filter(|(part, _)| part.starts_with(name)).map(|(_, s)| s).sum();
+        let named =
+            |name: &str| self.parts.iter().filter(|(part, _)| part.starts_with(name)).map(|(_, s)| s).sum();
         let installed = self.last_install.max(self.last_fetch);
         let export = self.export_start.unwrap_or(installed).max(installed);
         Phases {
@@ -169,11 +166,24 @@ fn starts_a_step(rest: &str) -> bool {
     rest.starts_with('[') || rest.starts_with("exporting") || rest.starts_with("resolve")
 }
 
-/// Mount options say nothing to a person who waits.
+/// The parts of an export that take long.
+fn is_export(name: &str) -> bool {
+    name == "exporting layers" || name.starts_with("unpacking to ")
+}
+
+/// Mount options say nothing to a person who waits, nor does the target, which a shared stage has by chance.
 fn shorten(name: &str) -> String {
-    let words = name.split_whitespace().filter(|word| !word.starts_with("--mount"));
-    let text = words.collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(90) {
+    let mut words: Vec<&str> = name.split_whitespace().filter(|word| !word.starts_with("--mount")).collect();
+    if words.len() > 2 && words[0].starts_with('[') && !words[0].ends_with(']') && !words[1].contains('/') {
+        words.remove(0);
+        let text = format!("[{}", words.join(" "));
+        return cut(text);
+    }
+    cut(words.join(" "))
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
@@ -196,6 +206,7 @@ mod tests {
             ("#19 DONE 77.5s", Event::Done(19)),
             ("#20 [stage-13 3/13] COPY --link --from=torch /opt/venv /opt/venv", Event::Started(20)),
             ("#20 CACHED", Event::Done(20)),
+            ("#21 [runtime-2-15 python 1/1] RUN umask 002", Event::Started(21)),
             ("#32 exporting to image", Event::Started(32)),
             ("#32 exporting layers", Event::Text),
             ("#32 exporting layers 42.3s done", Event::Part("exporting layers".to_owned(), 42.3)),
@@ -208,6 +219,8 @@ mod tests {
         }
         let torch = progress.step(19).unwrap();
         assert_eq!((torch.name.as_str(), torch.seconds), ("[torch 1/1] RUN uv pip install", Some(77.5)));
+        assert_eq!(progress.step(21).unwrap().name, "[python 1/1] RUN umask 002");
+        assert_eq!(progress.running(), ["python", "exporting"]);
         assert!(progress.step(20).unwrap().cached);
         let phases = progress.phases();
         assert_eq!((phases.export, phases.unpack), (42.3, 38.9));

@@ -31,14 +31,7 @@ impl Report<'_> {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Report {
-            out,
-            log,
-            progress: Progress::new(),
-            bar,
-            spoke: Instant::now(),
-            tail: Vec::new(),
-        }
+        Report { out, log, progress: Progress::new(), bar, spoke: Instant::now(), tail: Vec::new() }
     }
 
     /// Takes a line of the build.
@@ -60,7 +53,7 @@ impl Report<'_> {
             (None, Event::Part(name, seconds)) => self.say(&format!("{seconds:7.1} s  {name}")),
             (None, _) if self.spoke.elapsed() > HEARTBEAT => {
                 let running = self.progress.running().join(" · ");
-                self.say(&format!("      … s  {running}"));
+                self.say(&format!("      … s  still: {running}"));
             }
             _ => {}
         }
@@ -70,15 +63,11 @@ impl Report<'_> {
         let Some(step) = self.progress.step(number) else {
             return;
         };
-        if step.name.starts_with("[internal]") || step.name.starts_with("exporting") {
-            return;
+        // What is quick, internal, or told by its parts would only hide the rest.
+        let seconds = step.seconds.unwrap_or_default();
+        if seconds >= 0.5 && step.name.starts_with('[') && !step.name.starts_with("[internal") {
+            self.say(&format!("{seconds:7.1} s  {}", step.name));
         }
-        let line = match (step.cached, step.seconds) {
-            (true, _) => format!(" cached    {}", step.name),
-            (_, Some(seconds)) => format!("{seconds:7.1} s  {}", step.name),
-            _ => return,
-        };
-        self.say(&line);
     }
 
     fn say(&mut self, line: &str) {

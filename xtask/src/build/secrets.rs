@@ -35,10 +35,7 @@ impl Secrets {
                 files.insert(id, path);
             }
         }
-        Ok(Secrets {
-            files,
-            _folder: folder,
-        })
+        Ok(Secrets { files, _folder: folder })
     }
 
     /// Id and file of each.
@@ -84,10 +81,7 @@ impl Index {
             .or_else(|| set("PIP_EXTRA_INDEX_URL"))
             .or_else(|| pip.get("extra-index-url").cloned())
             .unwrap_or_default();
-        Some(Index {
-            url,
-            extra: extra.split_whitespace().map(str::to_owned).collect(),
-        })
+        Some(Index { url, extra: extra.split_whitespace().map(str::to_owned).collect() })
     }
 
     fn pip(&self) -> String {
@@ -111,7 +105,8 @@ impl Index {
 /// `[global]` of pip's configuration files: system, user, and the one that `PIP_CONFIG_FILE` names.
 fn pip_configuration() -> BTreeMap<String, String> {
     let home = std::env::home_dir().unwrap_or_default();
-    let mut paths = vec![PathBuf::from("/etc/pip.conf"), home.join(".pip/pip.conf"), home.join(".config/pip/pip.conf")];
+    let mut paths =
+        vec![PathBuf::from("/etc/pip.conf"), home.join(".pip/pip.conf"), home.join(".config/pip/pip.conf")];
     paths.extend(std::env::var_os("PIP_CONFIG_FILE").map(PathBuf::from));
     let texts = paths.iter().filter_map(|path| std::fs::read_to_string(path).ok());
     texts.flat_map(|text| pip_settings(&text)).collect()
@@ -148,7 +143,9 @@ mod tests {
 
     #[test]
     fn the_index_comes_from_the_host() {
-        let conf = pip_settings("[global]\n# c\nindex_url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  https://c.example\n[freeze]\ntimeout = 1\n");
+        let conf = pip_settings(
+            "[global]\n# c\nindex_url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  https://c.example\n[freeze]\ntimeout = 1\n",
+        );
         let index = Index::of(|_| None, &conf).unwrap();
         assert_eq!(index.url, "https://a.example/simple");
         assert_eq!(index.extra, ["https://b.example", "https://c.example"]);

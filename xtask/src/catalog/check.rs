@@ -28,7 +28,12 @@ fn references(catalog: &Catalog, problems: &mut Vec<Problem>) {
     tiers.push("base");
     let mut expect = |path: &[&str], name: &str, known: &[&str], kind: &str| {
         if !known.contains(&name) {
-            problems.push(crate::problem::unknown_name(catalog.place(path), kind, name, known.iter().copied()));
+            problems.push(crate::problem::unknown_name(
+                catalog.place(path),
+                kind,
+                name,
+                known.iter().copied(),
+            ));
         }
     };
     let defaults = &catalog.defaults;

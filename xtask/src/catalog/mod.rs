@@ -97,11 +97,7 @@ impl Platform {
 
     /// The platform that this program runs on.
     pub fn host() -> Platform {
-        if cfg!(target_arch = "aarch64") {
-            Platform::Arm64
-        } else {
-            Platform::Amd64
-        }
+        if cfg!(target_arch = "aarch64") { Platform::Arm64 } else { Platform::Amd64 }
     }
 }
 

@@ -33,12 +33,8 @@ pub(crate) struct Field {
 }
 
 enum Frame {
-    Map {
-        key: Option<(String, Position, bool)>,
-    },
-    List {
-        next: usize,
-    },
+    Map { key: Option<(String, Position, bool)> },
+    List { next: usize },
 }
 
 impl Outline {
@@ -48,12 +44,8 @@ impl Outline {
         let mut frames: Vec<Frame> = Vec::new();
         let mut path: Vec<String> = Vec::new();
         for event in Parser::new_from_str(text) {
-            let (event, span) = event.map_err(|e| {
-                (
-                    Position::new(e.marker().line(), e.marker().col()),
-                    e.info().to_owned(),
-                )
-            })?;
+            let (event, span) = event
+                .map_err(|e| (Position::new(e.marker().line(), e.marker().col()), e.info().to_owned()))?;
             let at = Position::of(&span);
             match event {
                 Event::Scalar(value, style, ..) => {
@@ -104,11 +96,7 @@ impl Outline {
             }
         };
         path.push(name);
-        let field = Field {
-            at,
-            scalar,
-            plain_key,
-        };
+        let field = Field { at, scalar, plain_key };
         if self.fields.insert(path[1..].to_vec(), field).is_some() {
             self.duplicates.push((path[1..].to_vec(), at));
         }
@@ -148,20 +136,13 @@ pub(crate) fn place(file: &Path, at: Position, path: &[&str]) -> String {
             false => (*name).to_owned(),
         })
         .collect();
-    if dotted.is_empty() {
-        position
-    } else {
-        format!("{position}: {}", dotted.join("."))
-    }
+    if dotted.is_empty() { position } else { format!("{position}: {}", dotted.join(".")) }
 }
 
 impl Position {
     /// saphyr counts lines from 1 and columns from 0.
     fn new(line: usize, column: usize) -> Position {
-        Position {
-            line,
-            column: column + 1,
-        }
+        Position { line, column: column + 1 }
     }
 
     fn of(span: &Span) -> Position {
@@ -186,10 +167,7 @@ mod tests {
         assert_eq!(at(&["b", "c", "1"]), (3, 10));
         assert_eq!(at(&["b", "2.9", "d"]), (4, 14));
         assert_eq!(at(&["b", "2.9", "missing"]), (4, 3));
-        assert_eq!(
-            outline.place(Path::new("v.yaml"), &["b", "2.9", "d"]),
-            "v.yaml:4:14: b.\"2.9\".d"
-        );
+        assert_eq!(outline.place(Path::new("v.yaml"), &["b", "2.9", "d"]), "v.yaml:4:14: b.\"2.9\".d");
     }
 
     #[test]

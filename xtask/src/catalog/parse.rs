@@ -10,7 +10,17 @@ use std::path::Path;
 
 /// The sections of the file; anything else at the top is a misspelling.
 const SECTIONS: &[&str] = &[
-    "project", "repository", "title", "licenses", "defaults", "roots", "base", "releases", "variants", "tags", "user",
+    "project",
+    "repository",
+    "title",
+    "licenses",
+    "defaults",
+    "roots",
+    "base",
+    "releases",
+    "variants",
+    "tags",
+    "user",
 ];
 
 pub(super) fn read(file: &Path) -> anyhow::Result<Catalog> {
@@ -43,12 +53,8 @@ pub(super) fn parse(file: &Path, text: &str) -> anyhow::Result<Catalog> {
         let cure = "correct the YAML at this position";
         Refusal::from(Problem::new(Id::Schema, file.display().to_string(), error.to_string(), cure))
     })?;
-    let mut reader = Reader {
-        file,
-        outline: &outline,
-        root: root.as_mapping().cloned().unwrap_or_default(),
-        problems,
-    };
+    let mut reader =
+        Reader { file, outline: &outline, root: root.as_mapping().cloned().unwrap_or_default(), problems };
     let catalog = reader.catalog();
     let mut problems = reader.problems;
     match catalog {
@@ -91,9 +97,10 @@ fn versions_as_numbers(file: &Path, outline: &Outline) -> Vec<Problem> {
         match (&field.scalar, path.last()) {
             (Some((text, true)), _) if is_float(text) => report(text, "version"),
             (_, Some(key)) if field.plain_key && is_float(key) => report(key, "name"),
-            (Some((text, true)), Some(&("torch" | "torchvision" | "torchaudio" | "cuda" | "cudnn" | "python")))
-                if text.parse::<i64>().is_ok() =>
-            {
+            (
+                Some((text, true)),
+                Some(&("torch" | "torchvision" | "torchaudio" | "cuda" | "cudnn" | "python")),
+            ) if text.parse::<i64>().is_ok() => {
                 report(text, "version");
             }
             _ => {}
@@ -209,7 +216,9 @@ impl Reader<'_> {
         let full: Vec<&str> = path.iter().copied().chain(inner.iter().map(String::as_str)).collect();
         let message = error.inner().to_string();
         match unknown_field(&message) {
-            Some((key, known)) => self.unknown_key(&full, &key, &known.iter().map(String::as_str).collect::<Vec<_>>()),
+            Some((key, known)) => {
+                self.unknown_key(&full, &key, &known.iter().map(String::as_str).collect::<Vec<_>>())
+            }
             None => {
                 let place = self.key_place(&full);
                 let cure = cure_of(&message);

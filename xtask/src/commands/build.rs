@@ -9,9 +9,9 @@ use crate::faults;
 use crate::lock::{FILE, Lock};
 use crate::plan::{Action, Planned, Sources};
 use crate::problem::{Id, Problem, all_or_nothing};
-use crate::project::Project;
+use crate::project::{Chosen, Project};
 use crate::render::Files;
-use crate::root::{self, RootLayout};
+use crate::root::{self, RootLayout, RootSpec};
 use crate::runner::Step;
 use crate::smoke::{Record, Request};
 use anyhow::Result;
@@ -25,17 +25,14 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let (lock, files) = project.proved()?;
     let secrets = Secrets::gather(args.ca_cert.as_deref())?;
     let platform = args.select.platform.unwrap_or_else(Platform::host);
-    let order = Order {
-        app,
-        args,
-        project: &project,
-        lock: &lock,
-        files: &files,
-        secrets: &secrets,
-        platform,
-    };
-    order.check_room_for_a_first_build(&chosen)?;
-    let engine = app.engine(&project)?;
+    let order =
+        Order { app, args, project: &project, lock: &lock, files: &files, secrets: &secrets, platform };
+    let engine = app.find_engine(&project)?;
+    if engine.is_new() {
+        // It will have to hold everything: ask for room before anything is fetched.
+        disk::check(app.state(), disk::needed(order.wheel_bytes(&chosen)?))?;
+    }
+    engine.up(&|line| app.out.say(line))?;
     let mut done = Vec::new();
     for (root, chosen) in by_root(&project, &chosen, &args.select)? {
         done.extend(order.build_on(&engine, &root, &chosen)?);
@@ -49,12 +46,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// Images by the root that they stand on.
-fn by_root(
-    project: &Project,
-    chosen: &[(String, String)],
-    select: &Select,
-) -> Result<Vec<(String, Vec<(String, String)>)>> {
-    let mut groups: Vec<(String, Vec<(String, String)>)> = Vec::new();
+fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
+    let mut groups: Vec<(String, Chosen)> = Vec::new();
     for (release, variant) in chosen {
         let (own, _) = project.catalog.root_of(project.catalog.release(release)?);
         let root = select.root.as_deref().unwrap_or(own);
@@ -79,26 +72,21 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// A private engine that is not there yet will have to hold everything: ask for room before it is fetched.
-    fn check_room_for_a_first_build(&self, chosen: &[(String, String)]) -> Result<()> {
-        if Engine::is_there(self.app.choice(), self.app.state()) {
-            return Ok(());
-        }
+    /// Bytes of all wheels of the chosen releases.
+    fn wheel_bytes(&self, chosen: &Chosen) -> Result<u64> {
         let mut releases: Vec<&String> = chosen.iter().map(|(release, _)| release).collect();
         releases.dedup();
         let mut bytes = 0;
         for release in releases {
-            bytes += self.lock.releases[release].wheels(self.platform)?.iter().map(|wheel| wheel.bytes).sum::<u64>();
+            let wheels = self.lock.releases[release].wheels(self.platform)?;
+            bytes += wheels.iter().map(|wheel| wheel.bytes).sum::<u64>();
         }
-        disk::check(self.app.state(), disk::needed(bytes))
+        Ok(bytes)
     }
 
-    fn build_on(&self, engine: &Engine, root: &str, chosen: &[(String, String)]) -> Result<Vec<Tagged>> {
+    fn build_on(&self, engine: &Engine, root: &str, chosen: &Chosen) -> Result<Vec<Tagged>> {
         let layout = self.root(root)?;
-        let images = Images {
-            engine,
-            catalog: &self.project.catalog,
-        };
+        let images = Images { engine, catalog: &self.project.catalog };
         let plans = self.plans(&images, chosen, &layout)?;
         let to_build: Vec<&Planned> = plans.iter().filter(|plan| plan.action == Action::Build).collect();
         for plan in plans.iter().filter(|plan| plan.action == Action::Skip) {
@@ -120,7 +108,7 @@ impl Order<'_> {
     /// The root file system, and what moved since it was locked.
     fn root(&self, name: &str) -> Result<RootLayout> {
         let sources = self.args.apt_sources.as_deref().map(std::path::absolute).transpose()?;
-        let spec = root::spec(&self.project.catalog, name, self.platform, self.lock.epoch, sources);
+        let spec = RootSpec::new(&self.project.catalog, name, self.platform, self.lock.epoch, sources);
         let layout = root::provide(&spec, self.app.state(), false, &|line| self.app.out.say(line))?;
         let locked = self.lock.roots.get(name).and_then(|platforms| platforms.get(&self.platform));
         let moved = locked.map(|locked| build::moved(locked, &layout)).unwrap_or_default();
@@ -141,18 +129,16 @@ impl Order<'_> {
         Ok(layout)
     }
 
-    fn plans(&self, images: &Images, chosen: &[(String, String)], layout: &RootLayout) -> Result<Vec<Planned>> {
+    fn plans(&self, images: &Images, chosen: &Chosen, layout: &RootLayout) -> Result<Vec<Planned>> {
         let existing = images.existing()?;
         let rootfs = self.project.rootfs()?;
-        let sources = Sources {
-            catalog: &self.project.catalog,
-            lock: self.lock,
-            files: self.files,
-            rootfs: &rootfs,
-        };
+        let sources =
+            Sources { catalog: &self.project.catalog, lock: self.lock, files: self.files, rootfs: &rootfs };
         chosen
             .iter()
-            .map(|(release, variant)| sources.plan(release, variant, &layout.digest, &existing, self.args.force))
+            .map(|(release, variant)| {
+                sources.plan(release, variant, &layout.digest, &existing, self.args.force)
+            })
             .collect()
     }
 
@@ -172,12 +158,14 @@ impl Order<'_> {
             revision: &build::revision(&self.project.catalog.folder()),
             builder: self.args.builder.as_deref(),
         };
-        let step = bake.step(engine);
+        let step = bake.step(engine, &engine.capabilities()?);
         if self.app.dry_run {
             return self.print(&step, plans, images);
         }
-        let new_bytes = images.bytes_without_base(plans)?;
-        disk::check(&engine.data_root()?, disk::needed(new_bytes))?;
+        // An engine on another machine keeps its own accounts.
+        if let Some(disk) = engine.disk()? {
+            disk::check(&disk.root, disk::needed(images.bytes_without_base(plans)?))?;
+        }
         for plan in plans {
             let reason = serde_json::to_value(plan.reason)?;
             let what = format!("{} {}", plan.release, plan.variant);
@@ -246,7 +234,8 @@ impl Order<'_> {
             steps.push(self.request(plan, &candidate).step(images.engine));
             steps.extend(plan.references.iter().map(|name| images.tag_step(&candidate, name)));
         }
-        let lines: Vec<String> = steps.iter().map(|step| format!("# {}\n{}", step.reason, step.to_line())).collect();
+        let lines: Vec<String> =
+            steps.iter().map(|step| format!("# {}\n{}", step.reason, step.to_line())).collect();
         let argv: Vec<_> = steps.iter().map(|step| (&step.reason, &step.env, &step.argv)).collect();
         self.app.out.result(&lines.join("\n"), &argv)
     }
@@ -266,22 +255,14 @@ pub fn plan(app: &App, select: &Select) -> Result<()> {
     let chosen = project.select(select)?;
     let (lock, files) = project.proved()?;
     let engine = app.engine(&project)?;
-    let images = Images {
-        engine: &engine,
-        catalog: &project.catalog,
-    };
+    let images = Images { engine: &engine, catalog: &project.catalog };
     let existing = images.existing()?;
     let rootfs = project.rootfs()?;
-    let sources = Sources {
-        catalog: &project.catalog,
-        lock: &lock,
-        files: &files,
-        rootfs: &rootfs,
-    };
+    let sources = Sources { catalog: &project.catalog, lock: &lock, files: &files, rootfs: &rootfs };
     let platform = select.platform.unwrap_or_else(Platform::host);
     let mut plans = Vec::new();
     for (root, chosen) in by_root(&project, &chosen, select)? {
-        let spec = root::spec(&project.catalog, &root, platform, lock.epoch, None);
+        let spec = RootSpec::new(&project.catalog, &root, platform, lock.epoch, None);
         let locked = lock.roots.get(&root).and_then(|platforms| platforms.get(&platform));
         let digest = match root::cached(&spec, app.state())? {
             Some(layout) => layout.digest,

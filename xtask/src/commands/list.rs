@@ -58,8 +58,10 @@ fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Res
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut lines = vec![["RELEASE", "VARIANT", "TORCH", "CUDA", "CUDNN", "PYTHON", "DRIVER", "WHEELS", "TAGS"]
-        .map(str::to_owned)];
+    let mut lines = vec![
+        ["RELEASE", "VARIANT", "TORCH", "CUDA", "CUDNN", "PYTHON", "DRIVER", "WHEELS", "TAGS"]
+            .map(str::to_owned),
+    ];
     lines.extend(rows.iter().map(|row| {
         [
             row.release.clone(),

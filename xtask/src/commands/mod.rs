@@ -39,11 +39,7 @@ impl App {
             None => folder.join("target/xtask"),
         })?;
         Ok(App {
-            out: Out {
-                json: global.json,
-                verbose: global.verbose,
-                quiet: global.quiet,
-            },
+            out: Out { json: global.json, verbose: global.verbose, quiet: global.quiet },
             dry_run: global.dry_run,
             file: file.clone(),
             allow_unverified: global.allow_unverified,
@@ -71,9 +67,16 @@ impl App {
         }
     }
 
+    /// The engine, chosen and not started.
+    pub fn find_engine(&self, project: &Project) -> Result<Engine> {
+        Engine::find(self.choice(), &self.state, project.suite())
+    }
+
     /// An engine that answers, started if it is the private one.
     pub fn engine(&self, project: &Project) -> Result<Engine> {
-        Engine::find(self.choice(), &self.state, project.suite(), &|line| self.out.say(line))
+        let engine = self.find_engine(project)?;
+        engine.up(&|line| self.out.say(line))?;
+        Ok(engine)
     }
 
     /// A log file below the state folder, made anew.

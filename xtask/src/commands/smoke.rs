@@ -20,12 +20,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         }
         (None, image) => (image.clone().unwrap_or_default(), None),
     };
-    let request = Request {
-        image: &image,
-        plan,
-        gpus: args.gpus.as_deref(),
-        require_gpu: args.require_gpu,
-    };
+    let request = Request { image: &image, plan, gpus: args.gpus.as_deref(), require_gpu: args.require_gpu };
     let engine = app.engine(&project)?;
     if app.dry_run {
         return app.out.result(&request.step(&engine).to_line(), &request.step(&engine).argv);

@@ -39,10 +39,7 @@ pub struct Compat {
 
 /// Facts of one kind, and what they were read from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    bound(deserialize = "K: Ord + Deserialize<'de>, T: Deserialize<'de>")
-)]
+#[serde(deny_unknown_fields, bound(deserialize = "K: Ord + Deserialize<'de>, T: Deserialize<'de>"))]
 pub struct Group<T, K: Ord = String> {
     /// Keys of [`Compat::sources`].
     pub source: Vec<String>,

@@ -44,31 +44,22 @@ impl Compat {
     ) -> (Option<&'a Version>, Option<&'a Version>) {
         let fits = |(version, torch): (&'a Version, &'a Torch)| has(torch).then_some(version);
         let below = self.torch.facts.range(..version).rev().find_map(fits);
-        let above = self
-            .torch
-            .facts
-            .range((Excluded(version), Unbounded))
-            .find_map(fits);
+        let above = self.torch.facts.range((Excluded(version), Unbounded)).find_map(fits);
         (below, above)
     }
 
     /// The build of a torch that a text means: its name `cu132`, its CUDA `13.2`, or its toolkit `13.2.2`.
     pub fn build<'a>(&'a self, torch: &'a Torch, text: &str) -> Option<(&'a str, &'a Build)> {
         let means = |name: &str, build: &Build| {
-            name == text
-                || self.version_of(name) == Some(text)
-                || build.toolkit.as_deref() == Some(text)
+            name == text || self.version_of(name) == Some(text) || build.toolkit.as_deref() == Some(text)
         };
         let mut builds = torch.builds.iter();
-        builds
-            .find(|(name, build)| means(name, build))
-            .map(|(name, build)| (name.as_str(), build))
+        builds.find(|(name, build)| means(name, build)).map(|(name, build)| (name.as_str(), build))
     }
 
     /// Whether a torch has a verified build that the text means.
     pub fn has_build(&self, torch: &Torch, text: &str) -> bool {
-        self.build(torch, text)
-            .is_some_and(|(_, build)| build.verified)
+        self.build(torch, text).is_some_and(|(_, build)| build.verified)
     }
 
     /// The CUDA version that the name of a build stands for.
@@ -79,21 +70,13 @@ impl Compat {
     /// The major that a version of cuDNN belongs to.
     pub fn cudnn_major(&self, version: &str) -> Option<&str> {
         let mut majors = self.cudnn.facts.iter();
-        majors
-            .find(|(_, versions)| versions.iter().any(|v| v == version))
-            .map(|(major, _)| major.as_str())
+        majors.find(|(_, versions)| versions.iter().any(|v| v == version)).map(|(major, _)| major.as_str())
     }
 
     /// The lowest driver that runs a CUDA build: the floor of its CUDA major (minor version compatibility).
     pub fn driver_floor(&self, build: &str) -> Option<&str> {
         let major = &self.cuda.facts.get(build)?.major;
-        Some(
-            self.drivers
-                .minor_version_compatibility
-                .facts
-                .get(major)?
-                .as_str(),
-        )
+        Some(self.drivers.minor_version_compatibility.facts.get(major)?.as_str())
     }
 
     /// Everything about a build, or `None` if any of it is missing.
@@ -114,9 +97,7 @@ impl Compat {
 impl Torch {
     /// The interpreters with a wheel for a platform.
     pub fn pythons(&self, platform: Platform) -> &[String] {
-        self.wheels
-            .get(&platform)
-            .map_or(&[], |wheels| &wheels.python)
+        self.wheels.get(&platform).map_or(&[], |wheels| &wheels.python)
     }
 
     /// What PyPI serves for a platform: the name of a CUDA build, or `cpu`.
@@ -126,9 +107,6 @@ impl Torch {
 
     /// The verified builds.
     pub fn verified(&self) -> impl Iterator<Item = (&str, &Build)> {
-        self.builds
-            .iter()
-            .filter(|(_, build)| build.verified)
-            .map(|(name, build)| (name.as_str(), build))
+        self.builds.iter().filter(|(_, build)| build.verified).map(|(name, build)| (name.as_str(), build))
     }
 }

@@ -9,12 +9,7 @@ fn bundled() -> &'static Compat {
 
 fn builds() -> impl Iterator<Item = (&'static Version, &'static str, &'static Build)> {
     let torches = bundled().torch.facts.iter();
-    torches.flat_map(|(v, torch)| {
-        torch
-            .builds
-            .iter()
-            .map(move |(name, build)| (v, name.as_str(), build))
-    })
+    torches.flat_map(|(v, torch)| torch.builds.iter().map(move |(name, build)| (v, name.as_str(), build)))
 }
 
 fn is_version(text: &str) -> bool {
@@ -24,25 +19,16 @@ fn is_version(text: &str) -> bool {
 /// `3.9` or `3.13t`, in the order of releases, the one without the lock behind the one with it.
 fn python(text: &str) -> (Version, bool) {
     let free = text.strip_suffix('t');
-    (
-        Version::parse(free.unwrap_or(text)).unwrap(),
-        free.is_some(),
-    )
+    (Version::parse(free.unwrap_or(text)).unwrap(), free.is_some())
 }
 
 #[test]
 fn every_torch_from_2_0_to_2_15_is_there() {
     let compat = bundled();
     let (oldest, newest) = compat.range().unwrap();
-    assert_eq!(
-        (oldest.to_string(), newest.to_string()),
-        ("2.0.0".into(), "2.15.0".into())
-    );
+    assert_eq!((oldest.to_string(), newest.to_string()), ("2.0.0".into(), "2.15.0".into()));
     for minor in 0..=15 {
-        assert!(
-            compat.torch(&format!("2.{minor}.0")).is_some(),
-            "2.{minor}.0"
-        );
+        assert!(compat.torch(&format!("2.{minor}.0")).is_some(), "2.{minor}.0");
     }
 }
 
@@ -51,17 +37,9 @@ fn what_pypi_serves_is_among_the_builds_with_its_architectures() {
     for (version, torch) in &bundled().torch.facts {
         let amd64 = torch.on_pypi(Platform::Amd64).unwrap();
         assert_ne!(amd64, "cpu", "{version}");
-        for (platform, wheels) in torch
-            .wheels
-            .iter()
-            .filter(|(_, wheels)| wheels.pypi != "cpu")
-        {
+        for (platform, wheels) in torch.wheels.iter().filter(|(_, wheels)| wheels.pypi != "cpu") {
             let build = &torch.builds[&wheels.pypi];
-            assert!(
-                build.verified && build.source == ["wheel"],
-                "{version} {}",
-                wheels.pypi
-            );
+            assert!(build.verified && build.source == ["wheel"], "{version} {}", wheels.pypi);
             assert!(build.arch.contains_key(platform), "{version} {platform}");
         }
     }
@@ -86,10 +64,7 @@ fn names_of_builds_and_their_toolkits_agree() {
     }
     for (name, cuda) in &bundled().cuda.facts {
         assert_eq!(format!("cu{}", cuda.version.replace('.', "")), *name);
-        assert!(
-            cuda.version.starts_with(&format!("{}.", cuda.major)),
-            "{name}"
-        );
+        assert!(cuda.version.starts_with(&format!("{}.", cuda.major)), "{name}");
         assert!(bundled().driver_floor(name).is_some(), "{name}");
     }
 }
@@ -98,16 +73,10 @@ fn names_of_builds_and_their_toolkits_agree() {
 fn architectures_are_sorted_and_not_empty() {
     let number = |arch: &String| arch.strip_prefix("sm_").unwrap().parse::<u32>().unwrap();
     for (version, name, build) in builds() {
-        assert!(
-            build.arch.contains_key(&Platform::Amd64),
-            "{version} {name}"
-        );
+        assert!(build.arch.contains_key(&Platform::Amd64), "{version} {name}");
         for archs in build.arch.values() {
             let numbers: Vec<u32> = archs.iter().map(number).collect();
-            assert!(
-                !numbers.is_empty() && numbers.is_sorted_by(|a, b| a < b),
-                "{version} {name}: {archs:?}"
-            );
+            assert!(!numbers.is_empty() && numbers.is_sorted_by(|a, b| a < b), "{version} {name}: {archs:?}");
         }
     }
 }
@@ -115,30 +84,14 @@ fn architectures_are_sorted_and_not_empty() {
 #[test]
 fn versions_are_versions_and_pythons_are_in_order() {
     for (version, torch) in &bundled().torch.facts {
-        let builds = torch
-            .builds
-            .values()
-            .flat_map(|build| build.toolkit.iter().chain(&build.cudnn));
+        let builds = torch.builds.values().flat_map(|build| build.toolkit.iter().chain(&build.cudnn));
         let trio = torch.torchvision.iter().chain(&torch.torchaudio);
         assert!(builds.chain(trio).all(|text| is_version(text)), "{version}");
-        assert!(
-            !torch.torchvision.is_empty() && !torch.torchaudio.is_empty(),
-            "{version}"
-        );
-        assert!(
-            torch.triton.starts_with("==") || torch.triton.starts_with("~="),
-            "{version}"
-        );
+        assert!(!torch.torchvision.is_empty() && !torch.torchaudio.is_empty(), "{version}");
+        assert!(torch.triton.starts_with("==") || torch.triton.starts_with("~="), "{version}");
         for platform in Platform::ALL {
-            let pythons: Vec<_> = torch
-                .pythons(*platform)
-                .iter()
-                .map(|text| python(text))
-                .collect();
-            assert!(
-                pythons.len() >= 4 && pythons.is_sorted_by(|a, b| a < b),
-                "{version}: {pythons:?}"
-            );
+            let pythons: Vec<_> = torch.pythons(*platform).iter().map(|text| python(text)).collect();
+            assert!(pythons.len() >= 4 && pythons.is_sorted_by(|a, b| a < b), "{version}: {pythons:?}");
         }
     }
 }
@@ -150,24 +103,12 @@ fn drivers_rise_with_the_toolkit() {
         .toolkit
         .facts
         .iter()
-        .map(|(toolkit, driver)| {
-            (
-                Version::parse(toolkit).unwrap(),
-                Version::parse(driver).unwrap(),
-            )
-        })
+        .map(|(toolkit, driver)| (Version::parse(toolkit).unwrap(), Version::parse(driver).unwrap()))
         .collect();
     by_toolkit.sort();
     assert!(by_toolkit.is_sorted_by(|a, b| a.1 <= b.1), "{by_toolkit:?}");
     assert!(drivers.gpu.facts.values().all(|driver| is_version(driver)));
-    assert!(
-        drivers
-            .image_require
-            .facts
-            .values()
-            .flatten()
-            .all(|branch| is_version(branch))
-    );
+    assert!(drivers.image_require.facts.values().flatten().all(|branch| is_version(branch)));
 }
 
 #[test]
@@ -195,12 +136,7 @@ fn each_cudnn_has_one_major() {
     let all: Vec<&String> = majors.values().flatten().collect();
     assert_eq!(all.len(), all.iter().collect::<BTreeSet<_>>().len());
     for (major, versions) in majors {
-        assert!(
-            versions
-                .iter()
-                .all(|version| version.starts_with(&format!("{major}."))),
-            "{major}"
-        );
+        assert!(versions.iter().all(|version| version.starts_with(&format!("{major}."))), "{major}");
     }
 }
 

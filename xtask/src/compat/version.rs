@@ -15,10 +15,7 @@ impl Version {
     /// Reads `2.9.1`; `None` if a part between dots is not a number.
     pub fn parse(text: &str) -> Option<Version> {
         let parts: Option<Vec<u64>> = text.split('.').map(|part| part.parse().ok()).collect();
-        Some(Version {
-            parts: parts?,
-            text: text.to_owned(),
-        })
+        Some(Version { parts: parts?, text: text.to_owned() })
     }
 }
 
@@ -38,8 +35,7 @@ impl TryFrom<String> for Version {
     type Error = String;
 
     fn try_from(text: String) -> Result<Version, String> {
-        Version::parse(&text)
-            .ok_or_else(|| format!("`{text}` is not a version of numbers and dots"))
+        Version::parse(&text).ok_or_else(|| format!("`{text}` is not a version of numbers and dots"))
     }
 }
 
@@ -50,10 +46,7 @@ mod tests {
     #[test]
     fn versions_are_ordered_by_their_numbers() {
         let versions = ["2.2.9", "2.9", "2.9.1", "2.10.0", "10.0"];
-        let parsed: Vec<Version> = versions
-            .iter()
-            .map(|text| Version::parse(text).unwrap())
-            .collect();
+        let parsed: Vec<Version> = versions.iter().map(|text| Version::parse(text).unwrap()).collect();
         assert!(parsed.is_sorted());
         assert_ne!(Version::parse("2.9"), Version::parse("2.09"));
     }

@@ -63,11 +63,8 @@ fn probe_docker() -> Result<Found> {
     if which::which("docker").is_err() {
         return Ok(Found::default());
     }
-    let ask = |args: &[&str]| {
-        Step::new("which engine answers", ["docker"])
-            .args(args.iter().copied())
-            .output()
-    };
+    let ask =
+        |args: &[&str]| Step::new("which engine answers", ["docker"]).args(args.iter().copied()).output();
     let version = ask(&["version", "--format", "{{json .}}"])?;
     let (client, daemon) = versions(&version.stdout);
     let buildx = daemon.is_some() && ask(&["buildx", "version"])?.status.success();
@@ -180,17 +177,30 @@ mod tests {
     fn the_choice_by_what_is_there() {
         use Choice::{Auto, Docker, Private};
         let (c, d) = (Some("28.2.2"), Some("26.1.5"));
-        let cases: &[(Choice, Found, Result<Kind, &[&str]>)] = &[
+        type Case<'a> = (Choice, Found, Result<Kind, &'a [&'a str]>);
+        let cases: &[Case] = &[
             (Auto, found(c, d, true, "arch", 1000), Ok(Kind::Docker)),
             (Auto, found(c, d, true, "debian", 0), Ok(Kind::Docker)),
             (Auto, found(c, d, false, "debian", 0), Ok(Kind::Private)),
             (Auto, found(c, None, false, "ubuntu", 0), Ok(Kind::Private)),
             (Auto, found(None, None, false, "debian", 0), Ok(Kind::Private)),
             (Auto, found(None, None, false, "debian", 1000), Err(&["no docker is on PATH", "user 1000"])),
-            (Auto, found(c, None, false, "arch", 0), Err(&["docker 28.2.2 is on PATH", "Cannot connect", "this is arch"])),
-            (Auto, found(c, d, false, "arch", 0), Err(&["docker 26.1.5 answers, but it has no buildx", "docker-buildx-plugin"])),
+            (
+                Auto,
+                found(c, None, false, "arch", 0),
+                Err(&["docker 28.2.2 is on PATH", "Cannot connect", "this is arch"]),
+            ),
+            (
+                Auto,
+                found(c, d, false, "arch", 0),
+                Err(&["docker 26.1.5 answers, but it has no buildx", "docker-buildx-plugin"]),
+            ),
             (Auto, found(None, None, false, "", 0), Err(&["an unknown system"])),
-            (Docker, found(None, None, false, "debian", 0), Err(&["--engine docker", "no docker is on PATH"])),
+            (
+                Docker,
+                found(None, None, false, "debian", 0),
+                Err(&["--engine docker", "no docker is on PATH"]),
+            ),
             (Docker, found(c, d, true, "debian", 0), Ok(Kind::Docker)),
             (Private, found(c, d, true, "debian", 0), Ok(Kind::Private)),
             (Private, found(c, d, true, "fedora", 0), Err(&["--engine private", "this is fedora"])),
@@ -217,7 +227,8 @@ mod tests {
 
     #[test]
     fn versions_are_read_from_every_kind_of_answer() {
-        let both = r#"{"Client":{"Version":"28.2.2"},"Server":{"Platform":{"Name":""},"Version":"26.1.5+dfsg1"}}"#;
+        let both =
+            r#"{"Client":{"Version":"28.2.2"},"Server":{"Platform":{"Name":""},"Version":"26.1.5+dfsg1"}}"#;
         assert_eq!(versions(both), (Some("28.2.2".into()), Some("26.1.5+dfsg1".into())));
         let alone = r#"{"Client":{"Version":"28.2.2"},"Server":null}"#;
         assert_eq!(versions(alone), (Some("28.2.2".into()), None));

@@ -8,7 +8,7 @@ mod private;
 mod processes;
 mod status;
 
-pub use capabilities::{Capabilities, Disk, ImageStore};
+pub use capabilities::{Capabilities, Disk, ImageStore, free_bytes};
 pub use found::{Choice, Kind};
 pub use status::{Status, down, prune, status};
 
@@ -41,6 +41,12 @@ impl Engine {
             Some(_) => Kind::Private,
             None => Kind::Docker,
         }
+    }
+
+    /// Whether this is a private engine that holds nothing yet: it will have to be fetched, and everything built in it.
+    pub fn is_new(&self) -> bool {
+        let holds = |private: &Private| private.data_root().exists() && private.bundle().is_some();
+        self.private.as_ref().is_some_and(|private| !holds(private))
     }
 
     /// Makes the engine ready: fetches and starts a private one; the user's docker was seen to answer.

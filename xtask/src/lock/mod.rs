@@ -95,10 +95,7 @@ impl LockedRelease {
 }
 
 /// What the lock is made from, part by part, each as a checksum of its canonical JSON.
-pub fn inputs(
-    catalog: &Catalog,
-    resolved: &BTreeMap<String, Resolved>,
-) -> Result<BTreeMap<String, String>> {
+pub fn inputs(catalog: &Catalog, resolved: &BTreeMap<String, Resolved>) -> Result<BTreeMap<String, String>> {
     #[derive(Serialize)]
     struct RootInput<'a>(u32, &'a Root, &'a [String], &'a [Platform]);
     #[derive(Serialize)]
@@ -173,13 +170,19 @@ pub fn changes(old: Option<&Lock>, new: &Lock) -> Vec<String> {
             wheels.map(|wheel| (wheel.name.clone(), wheel.version.clone())).collect()
         };
         let before = old.releases.get(name).map(versions).unwrap_or_default();
-        lines.extend(differences(&before, &versions(release)).into_iter().map(|line| format!("release {name}: {line}")));
+        lines.extend(
+            differences(&before, &versions(release))
+                .into_iter()
+                .map(|line| format!("release {name}: {line}")),
+        );
     }
     for (name, platforms) in &new.roots {
         for (platform, root) in platforms {
             let before = old.roots.get(name).and_then(|platforms| platforms.get(platform));
             let before = before.map(|root| root.packages.clone()).unwrap_or_default();
-            lines.extend(differences(&before, &root.packages).into_iter().map(|line| format!("root {name}: {line}")));
+            lines.extend(
+                differences(&before, &root.packages).into_iter().map(|line| format!("root {name}: {line}")),
+            );
         }
     }
     lines

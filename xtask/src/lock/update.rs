@@ -4,8 +4,8 @@ use super::{Lock, LockedRelease, LockedRoot, inputs, wheels};
 use crate::catalog::{Catalog, Platform};
 use crate::faults;
 use crate::problem::{Id, refuse};
-use crate::resolve::Resolved;
-use crate::root;
+use crate::resolve::{Channel, Resolved};
+use crate::root::{self, RootSpec};
 use crate::runner::Step;
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -71,11 +71,16 @@ fn lock_release(
     update: &Update,
 ) -> Result<LockedRelease> {
     let (root, _) = catalog.root_of(catalog.release(name)?);
-    let mut locked = LockedRelease {
-        root: root.to_owned(),
-        facts: facts.clone(),
-        wheels: BTreeMap::new(),
-    };
+    if facts.channel == Channel::Index {
+        // The host's index would give another CUDA build under the same version.
+        return refuse(
+            Id::NoWheelChannel,
+            catalog.place(&["releases", name, "cuda"]),
+            format!("only the PyTorch index has {} of torch {}", facts.cuda_build, facts.torch),
+            "choose the build that PyPI serves; indexes of one's own are not built yet",
+        );
+    }
+    let mut locked = LockedRelease { root: root.to_owned(), facts: facts.clone(), wheels: BTreeMap::new() };
     for platform in &catalog.defaults.platforms {
         (update.progress)(&format!("resolving release {name} for {platform}"));
         let wanted = requirements(facts, &catalog.base.requirements);
@@ -87,10 +92,7 @@ fn lock_release(
 
 /// What uv is asked for: the trio exactly, and the rest at its newest.
 fn requirements(facts: &Resolved, others: &[String]) -> String {
-    let mut lines = vec![
-        format!("torch=={}", facts.torch),
-        format!("torchvision=={}", facts.torchvision),
-    ];
+    let mut lines = vec![format!("torch=={}", facts.torch), format!("torchvision=={}", facts.torchvision)];
     lines.extend(facts.torchaudio.iter().map(|version| format!("torchaudio=={version}")));
     lines.extend(others.iter().cloned());
     lines.join("\n") + "\n"
@@ -104,13 +106,9 @@ fn lock_root(
     update: &Update,
 ) -> Result<LockedRoot> {
     let sources = update.apt_sources.map(Path::to_owned);
-    let spec = root::spec(catalog, name, platform, epoch, sources);
+    let spec = RootSpec::new(catalog, name, platform, epoch, sources);
     let layout = root::provide(&spec, update.state, true, update.progress)?;
-    Ok(LockedRoot {
-        digest: layout.digest,
-        bytes: layout.bytes,
-        packages: layout.packages,
-    })
+    Ok(LockedRoot { digest: layout.digest, bytes: layout.bytes, packages: layout.packages })
 }
 
 /// Midnight (UTC) of today, or `SOURCE_DATE_EPOCH` where the caller sets it.

@@ -110,7 +110,9 @@ fn labels(catalog: &Catalog, lock: &Lock, name: &str, release: &LockedRelease, v
     ];
     let unverified = facts.unverified.join("; ");
     let unverified = (!unverified.is_empty()).then(|| (ours("unverified"), unverified));
-    Value::Object(pairs.into_iter().chain(unverified).map(|(key, value)| (key, Value::String(value))).collect())
+    Value::Object(
+        pairs.into_iter().chain(unverified).map(|(key, value)| (key, Value::String(value))).collect(),
+    )
 }
 
 /// Seconds since 1970 as the text that OCI's annotations want: `2026-11-30T00:00:00Z`.

@@ -20,13 +20,7 @@ pub fn layers(wheels: &[Wheel], own_above_mb: u64) -> Vec<Layer<'_>> {
     for wheel in wheels {
         groups.entry(group(wheel, own_above_mb)).or_default().push(wheel);
     }
-    groups
-        .into_iter()
-        .map(|((_, name), wheels)| Layer {
-            name: name.to_owned(),
-            wheels,
-        })
-        .collect()
+    groups.into_iter().map(|((_, name), wheels)| Layer { name: name.to_owned(), wheels }).collect()
 }
 
 /// Rank and name of a wheel's layer.

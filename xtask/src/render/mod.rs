@@ -79,10 +79,7 @@ pub fn render(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<F
         let folder = Path::new(IMAGES).join(name);
         base(catalog, name, release, templates, &folder.join("base"), &mut out)?;
         for (variant_name, variant) in &catalog.variants {
-            let view = VariantView {
-                name: variant_name,
-                variant,
-            };
+            let view = VariantView { name: variant_name, variant };
             let folder = folder.join(variant_name);
             out.insert(folder.join("Dockerfile"), dockerfile(catalog, name, release, &view, templates)?);
             out.insert(folder.join("expect.json"), expectation(catalog, &release.facts)?);
@@ -110,7 +107,8 @@ fn base(
     context.insert("layers", &views);
     out.insert(folder.join("Dockerfile"), templates.render("base.Dockerfile.tera", &context)?);
     out.insert(folder.join("constraints.txt"), constraints(facts));
-    let mut all = "# Everything in the base: `pip install --no-deps --require-hashes -r requirements.txt`\n".to_owned();
+    let mut all =
+        "# Everything in the base: `pip install --no-deps --require-hashes -r requirements.txt`\n".to_owned();
     for layer in &layers {
         let file = format!("requirements/{}.txt", layer.name);
         all.push_str(&format!("-r {file}\n"));
@@ -177,7 +175,7 @@ fn expectation(catalog: &Catalog, facts: &Resolved) -> Result<String> {
         "torchaudio": facts.torchaudio,
         "cuda": facts.cuda,
         "cuda_build": facts.cuda_build,
-        "cudnn": facts.cudnn,
+        "cudnn": facts.cudnn_at_run_time(),
         "arch_list": arch_list,
     });
     Ok(serde_json::to_string_pretty(&expect)? + "\n")

@@ -32,27 +32,11 @@ pub(super) struct Companion<'a> {
 
 impl<'a> Ask<'a> {
     /// Finds the facts on a release's torch.
-    pub fn new(
-        catalog: &'a Catalog,
-        compat: &'a Compat,
-        name: &'a str,
-    ) -> Result<Ask<'a>, Problem> {
+    pub fn new(catalog: &'a Catalog, compat: &'a Compat, name: &'a str) -> Result<Ask<'a>, Problem> {
         let release = &catalog.releases[name];
         match compat.torch(public(&release.torch)) {
-            Some((version, torch)) => Ok(Ask {
-                catalog,
-                compat,
-                name,
-                release,
-                version,
-                torch,
-            }),
-            None => Err(super::refusals::unknown_torch(
-                catalog,
-                compat,
-                name,
-                &release.torch,
-            )),
+            Some((version, torch)) => Ok(Ask { catalog, compat, name, release, version, torch }),
+            None => Err(super::refusals::unknown_torch(catalog, compat, name, &release.torch)),
         }
     }
 
@@ -91,11 +75,7 @@ impl<'a> Ask<'a> {
 
     /// Whether a companion goes with the release's torch.
     pub fn companion(&self, companion: Companion) -> Answer<()> {
-        let lists = |torch: &Torch| {
-            (companion.of)(torch)
-                .iter()
-                .any(|version| version == companion.wanted)
-        };
+        let lists = |torch: &Torch| (companion.of)(torch).iter().any(|version| version == companion.wanted);
         if lists(self.torch) {
             return Answer::Good(());
         }
@@ -111,10 +91,7 @@ impl<'a> Ask<'a> {
             (Some(first), Some(last)) => Answer::Bad(self.other_trio(companion, first, last)),
             _ => Answer::Unknown {
                 taken: (),
-                note: format!(
-                    "{} {} with torch {}",
-                    companion.package, companion.wanted, self.version
-                ),
+                note: format!("{} {} with torch {}", companion.package, companion.wanted, self.version),
                 problem: self.unknown_companion(companion),
             },
         }
@@ -127,9 +104,7 @@ impl<'a> Ask<'a> {
             ("torchvision", Some(&self.release.torchvision)),
             ("torchaudio", self.release.torchaudio.as_ref()),
         ];
-        fields
-            .into_iter()
-            .filter_map(|(field, text)| Some((field, text?.split_once('+')?.1)))
+        fields.into_iter().filter_map(|(field, text)| Some((field, text?.split_once('+')?.1)))
     }
 
     /// Whether a local suffix agrees with `cuda`.
@@ -148,10 +123,7 @@ impl<'a> Ask<'a> {
         let is = |known: Known| known.cudnn == wanted || known.cudnn_major == wanted;
         let fits = match known {
             Some(known) => is(known),
-            None => self
-                .torch
-                .verified()
-                .any(|(name, build)| self.compat.known(name, build).is_some_and(is)),
+            None => self.torch.verified().any(|(name, build)| self.compat.known(name, build).is_some_and(is)),
         };
         match fits {
             true => Answer::Good(()),
@@ -176,17 +148,11 @@ impl<'a> Ask<'a> {
         }
         let problem = |allowable| self.no_platform(i, platform, known, allowable);
         // One channel serves a whole release: where PyPI serves it for another platform, it must do so for this one.
-        match Platform::ALL
-            .iter()
-            .any(|other| self.torch.on_pypi(*other) == Some(known.name))
-        {
+        match Platform::ALL.iter().any(|other| self.torch.on_pypi(*other) == Some(known.name)) {
             true => Answer::Bad(problem(false)),
             false => Answer::Unknown {
                 taken: Vec::new(),
-                note: format!(
-                    "wheels of torch {} {} for {platform}",
-                    self.version, known.name
-                ),
+                note: format!("wheels of torch {} {} for {platform}", self.version, known.name),
                 problem: problem(true),
             },
         }

@@ -50,6 +50,13 @@ pub struct Resolved {
     pub unverified: Vec<String>,
 }
 
+impl Resolved {
+    /// cuDNN as `torch.backends.cudnn.version()` tells it, which is three numbers of the wheel's four: `9.26.0`.
+    pub fn cudnn_at_run_time(&self) -> String {
+        self.cudnn.split('.').take(3).collect::<Vec<_>>().join(".")
+    }
+}
+
 /// Where the wheels of the trio come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -111,10 +118,7 @@ fn one(ask: &Ask, judge: &mut Judge) -> Option<Resolved> {
             platforms.insert(*platform, PlatformFacts { arch_list });
         }
     }
-    judge
-        .problems
-        .is_empty()
-        .then(|| assemble(ask, known, platforms, std::mem::take(&mut judge.unverified)))
+    judge.problems.is_empty().then(|| assemble(ask, known, platforms, std::mem::take(&mut judge.unverified)))
 }
 
 fn assemble(
@@ -123,19 +127,13 @@ fn assemble(
     platforms: BTreeMap<Platform, PlatformFacts>,
     unverified: Vec<String>,
 ) -> Resolved {
-    let pypi = platforms
-        .keys()
-        .all(|platform| ask.torch.on_pypi(*platform) == Some(known.name));
+    let pypi = platforms.keys().all(|platform| ask.torch.on_pypi(*platform) == Some(known.name));
     let (_, root) = ask.catalog.root_of(ask.release);
     Resolved {
         release: ask.name.to_owned(),
         torch: ask.version.to_string(),
         torchvision: public(&ask.release.torchvision).to_owned(),
-        torchaudio: ask
-            .release
-            .torchaudio
-            .as_deref()
-            .map(|text| public(text).to_owned()),
+        torchaudio: ask.release.torchaudio.as_deref().map(|text| public(text).to_owned()),
         cuda_build: known.name.to_owned(),
         cuda: known.cuda.to_owned(),
         cuda_toolkit: known.toolkit.to_owned(),
@@ -152,9 +150,7 @@ fn assemble(
 
 /// A version without its local suffix: `2.9.1` of `2.9.1+cu128`.
 fn public(version: &str) -> &str {
-    version
-        .split_once('+')
-        .map_or(version, |(public, _)| public)
+    version.split_once('+').map_or(version, |(public, _)| public)
 }
 
 /// The three answers to "does this go together?".
@@ -164,11 +160,7 @@ enum Answer<T> {
     /// Known to be bad.
     Bad(Problem),
     /// Not known: taken with a note where that is allowed, a problem otherwise.
-    Unknown {
-        taken: T,
-        note: String,
-        problem: Problem,
-    },
+    Unknown { taken: T, note: String, problem: Problem },
 }
 
 /// Hears every answer on one release.
@@ -180,11 +172,7 @@ struct Judge {
 
 impl Judge {
     fn new(allow_unverified: bool) -> Judge {
-        Judge {
-            allow_unverified,
-            problems: Vec::new(),
-            unverified: Vec::new(),
-        }
+        Judge { allow_unverified, problems: Vec::new(), unverified: Vec::new() }
     }
 
     /// What may be taken; every problem is kept.

@@ -7,16 +7,10 @@ use crate::problem::{Id, Problem};
 use std::collections::BTreeSet;
 
 /// How unverified facts are allowed.
-const ALLOW: &str =
-    "; or allow it with --allow-unverified, which the labels of the image will tell";
+const ALLOW: &str = "; or allow it with --allow-unverified, which the labels of the image will tell";
 
 /// A problem with a torch that the table does not have.
-pub(super) fn unknown_torch(
-    catalog: &Catalog,
-    compat: &Compat,
-    name: &str,
-    written: &str,
-) -> Problem {
+pub(super) fn unknown_torch(catalog: &Catalog, compat: &Compat, name: &str, written: &str) -> Problem {
     let version = Version::parse(super::public(written));
     let cure = match version.map(|version| compat.around(&version, |_| true)) {
         Some((Some(old), Some(new))) => format!("take torch {old} or {new}, the nearest known"),
@@ -81,11 +75,7 @@ impl Ask<'_> {
 
     fn right_trio(&self, it: Companion) -> String {
         let right = (it.of)(self.torch).join(" or ");
-        let without = if it.optional {
-            ", or leave the line out"
-        } else {
-            ""
-        };
+        let without = if it.optional { ", or leave the line out" } else { "" };
         format!("{} of torch {}: {right}{without}", it.package, self.version)
     }
 
@@ -103,10 +93,9 @@ impl Ask<'_> {
     pub(super) fn other_cudnn(&self, wanted: &str, known: Option<Known>) -> Problem {
         let torch = format!("torch {}", self.version);
         let what = match known {
-            Some(it) => format!(
-                "{torch} for CUDA {} ({}) has cuDNN {}, not `{wanted}`",
-                it.cuda, it.name, it.cudnn
-            ),
+            Some(it) => {
+                format!("{torch} for CUDA {} ({}) has cuDNN {}, not `{wanted}`", it.cuda, it.name, it.cudnn)
+            }
             None => format!("no CUDA build of {torch} has cuDNN `{wanted}`"),
         };
         let right = match known {
@@ -114,9 +103,7 @@ impl Ask<'_> {
             None => Vec::from_iter(self.cudnn_majors(self.torch)).join("\" or \""),
         };
         let has = |torch: &Torch| {
-            let mut builds = torch
-                .verified()
-                .filter_map(|(_, build)| build.cudnn.as_deref());
+            let mut builds = torch.verified().filter_map(|(_, build)| build.cudnn.as_deref());
             builds.any(|it| it == wanted) || self.cudnn_majors(torch).contains(wanted)
         };
         let sides = self.sides(&format!("cuDNN {wanted}"), has);
@@ -126,9 +113,8 @@ impl Ask<'_> {
 
     pub(super) fn no_python(&self, python: &str, platform: Platform) -> Problem {
         let (version, release) = (self.version, self.name);
-        let what = format!(
-            "torch {version} (release {release}) has no wheels for Python `{python}` on {platform}"
-        );
+        let what =
+            format!("torch {version} (release {release}) has no wheels for Python `{python}` on {platform}");
         let has = |torch: &Torch| torch.pythons(platform).iter().any(|it| it == python);
         let sides = self.sides(&format!("wheels for Python {python}"), has);
         let pythons = self.torch.pythons(platform).join(", ");
@@ -139,13 +125,7 @@ impl Ask<'_> {
     }
 
     /// `i` is the platform's index in the catalog.
-    pub(super) fn no_platform(
-        &self,
-        i: usize,
-        platform: Platform,
-        it: Known,
-        allowable: bool,
-    ) -> Problem {
+    pub(super) fn no_platform(&self, i: usize, platform: Platform, it: Known, allowable: bool) -> Problem {
         let (version, release) = (self.version, self.name);
         let pypi = self.torch.on_pypi(platform).unwrap_or("nothing");
         let build = format!("CUDA {} ({})", it.cuda, it.name);
@@ -168,10 +148,7 @@ impl Ask<'_> {
     /// `CUDA builds that exist for torch 2.9.1: 12.6 (cu126), 12.8 (cu128), 13.0 (cu130)`
     fn builds(&self) -> String {
         let listed = self.listed(|_| true);
-        format!(
-            "CUDA builds that exist for torch {}: {listed}",
-            self.version
-        )
+        format!("CUDA builds that exist for torch {}: {listed}", self.version)
     }
 
     /// `12.6 (cu126), 12.8 (cu128)`: the verified builds that fit.
@@ -183,12 +160,8 @@ impl Ask<'_> {
 
     /// The cuDNN majors of a torch's verified builds.
     fn cudnn_majors(&self, torch: &Torch) -> BTreeSet<&str> {
-        let versions = torch
-            .verified()
-            .filter_map(|(_, build)| build.cudnn.as_deref());
-        versions
-            .filter_map(|version| self.compat.cudnn_major(version))
-            .collect()
+        let versions = torch.verified().filter_map(|(_, build)| build.cudnn.as_deref());
+        versions.filter_map(|version| self.compat.cudnn_major(version)).collect()
     }
 
     /// What a text in `cuda` means: `CUDA 12.1` for `cu121` and for `12.1`.

@@ -1,10 +1,7 @@
 //! Bad input is a feature: each refusal has an id, a place, the value and one way out, and nothing was started.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::Copy;
 use std::time::{Duration, Instant};
-use support::Copy;
 
 #[test]
 fn an_unknown_variant_is_refused_with_the_known_ones_and_the_nearest() {
@@ -32,7 +29,12 @@ fn a_misspelt_key_is_refused_with_its_line() {
     let copy = Copy::new();
     copy.edit("    torchvision:", "    torchvison:");
     let line = line_of(&copy, "torchvison");
-    let said = ["error[E_SCHEMA]: variants.yaml:", &format!(":{line}:"), "`torchvison`", "did you mean `torchvision`?"];
+    let said = [
+        "error[E_SCHEMA]: variants.yaml:",
+        &format!(":{line}:"),
+        "`torchvison`",
+        "did you mean `torchvision`?",
+    ];
     copy.xtask(&["check"]).expect(2, &said);
 }
 
@@ -64,7 +66,10 @@ fn a_version_without_quotes_never_becomes_another_version() {
     let copy = Copy::new();
     copy.edit("torch: \"2.15.0\"", "torch: 2.10").edit("release: \"2.15\"", "release: 2.10");
     let outcome = copy.xtask(&["check"]);
-    outcome.expect(2, &["error[E_VERSION_NOT_TEXT]", "releases.\"2.15\".torch", "defaults.release", "write \"2.10\""]);
+    outcome.expect(
+        2,
+        &["error[E_VERSION_NOT_TEXT]", "releases.\"2.15\".torch", "defaults.release", "write \"2.10\""],
+    );
     assert_eq!(outcome.stderr.matches("error[").count(), 2, "{outcome:#?}");
 }
 
@@ -78,7 +83,9 @@ fn a_name_without_quotes_never_becomes_another_name() {
 #[test]
 fn all_problems_of_a_file_come_at_once() {
     let copy = Copy::new();
-    copy.edit("    suite: trixie", "    sweet: trixie").edit("    about:", "    abuot:").edit("uid: 1000", "uid: []");
+    copy.edit("    suite: trixie", "    sweet: trixie")
+        .edit("    about:", "    abuot:")
+        .edit("uid: 1000", "uid: []");
     let outcome = copy.xtask(&["check"]);
     outcome.expect(2, &["sweet", "abuot", "user.uid"]);
     assert_eq!(outcome.stderr.matches("error[").count(), 3, "{outcome:#?}");
@@ -94,12 +101,12 @@ fn broken_yaml_is_refused_with_its_line() {
 /// What tutorials write down, and what is true instead.
 #[test]
 fn combinations_that_do_not_exist_are_refused_within_a_second() {
-    let cases: &[(&str, &str, &str, Option<&str>, &[&str])] = &[
-        ("2.9.1", "0.24.1", "11.8", None, &["2.9.1", "11.8", "12.6", "12.8", "13.0", "2.7.1"]),
-        ("2.9.1", "0.24.1", "12.1", None, &["2.9.1", "12.1", "12.6", "12.8", "13.0", "2.5.1"]),
-        ("2.6.0", "0.21.0", "cu121", None, &["2.6.0", "cu121", "11.8", "12.4", "12.6", "2.5.1"]),
-        ("2.8.0", "0.23.0", "11.8", Some("8"), &["2.8.0", "11.8", "12.6", "12.8", "12.9", "2.7.1"]),
-        ("2.7.1", "0.22.1", "12.4", None, &["2.7.1", "12.4", "11.8", "12.6", "12.8"]),
+    let cases = [
+        ("2.9.1", "0.24.1", "11.8", None, "2.9.1 11.8 12.6 12.8 13.0 2.7.1"),
+        ("2.9.1", "0.24.1", "12.1", None, "2.9.1 12.1 12.6 12.8 13.0 2.5.1"),
+        ("2.6.0", "0.21.0", "cu121", None, "2.6.0 cu121 11.8 12.4 12.6 2.5.1"),
+        ("2.8.0", "0.23.0", "11.8", Some("8"), "2.8.0 11.8 12.6 12.8 12.9 2.7.1"),
+        ("2.7.1", "0.22.1", "12.4", None, "2.7.1 12.4 11.8 12.6 12.8"),
     ];
     for (torch, torchvision, cuda, cudnn, said) in cases {
         let copy = Copy::new();
@@ -110,7 +117,10 @@ fn combinations_that_do_not_exist_are_refused_within_a_second() {
         let start = Instant::now();
         let outcome = copy.xtask(&["build", "--variant", "runtime"]);
         let took = start.elapsed();
-        outcome.expect(2, said).expect(2, &["error[E_NO_WHEEL_CHANNEL]: variants.yaml:", "releases.\"2.15\".cuda"]);
+        let said: Vec<&str> = said.split(' ').collect();
+        outcome
+            .expect(2, &said)
+            .expect(2, &["error[E_NO_WHEEL_CHANNEL]: variants.yaml:", "releases.\"2.15\".cuda"]);
         assert!(took < Duration::from_secs(1), "torch {torch}: {took:?}");
     }
 }
@@ -137,7 +147,7 @@ fn a_stale_lock_stops_before_anything_starts() {
 #[test]
 fn a_comment_makes_no_lock_stale() {
     let copy = Copy::new();
-    copy.edit("project:", "# a remark\nproject:");
+    copy.edit("project: pytorch", "# a remark\nproject: pytorch");
     copy.xtask(&["lock", "--check"]).expect(0, &[]);
 }
 
@@ -147,7 +157,8 @@ fn stale_files_are_named_with_the_command_that_repairs() {
     copy.edit_file("images/2.15/runtime/Dockerfile", "FROM base", "FROM other");
     std::fs::write(copy.path("images/left-over"), "x").unwrap();
     std::fs::remove_file(copy.path("images/docker-bake.json")).unwrap();
-    let said = ["E_RENDER_STALE", "runtime/Dockerfile", "left-over", "docker-bake.json", "`cargo xtask render`"];
+    let said =
+        ["E_RENDER_STALE", "runtime/Dockerfile", "left-over", "docker-bake.json", "`cargo xtask render`"];
     for command in [["render", "--check"].as_slice(), &["check"], &["build", "--variant", "runtime"]] {
         copy.xtask(command).expect(1, &said);
     }
@@ -159,13 +170,16 @@ fn stale_files_are_named_with_the_command_that_repairs() {
 #[test]
 fn a_tag_that_lies_about_its_fields_is_refused() {
     let copy = Copy::new();
-    copy.edit("\"{torch}-{variant}\"", "\"{torhc}-{variant}\"").edit("\"{release}-{variant}\"", "\"{release}\"");
+    copy.edit("\"{torch}-{variant}\"", "\"{torhc}-{variant}\"")
+        .edit("\"{release}-{variant}\"", "\"{release}\"");
     copy.xtask(&["check"]).expect(2, &["E_TAG", "did you mean `{torch}`?", "E_TAG_COLLISION", "`{release}`"]);
 }
 
 #[test]
 fn a_command_that_is_not_built_yet_says_so() {
-    for command in ["publish", "freshness", "run", "compose", "k8s", "doctor", "matrix", "bench", "completions"] {
+    for command in
+        ["publish", "freshness", "run", "compose", "k8s", "doctor", "matrix", "bench", "completions"]
+    {
         Copy::new().xtask(&[command, "--whatever"]).expect(2, &["E_NOT_YET", command]);
     }
 }

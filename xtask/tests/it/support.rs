@@ -1,5 +1,4 @@
 //! A copy of the project to spoil, and the program run on it.
-#![allow(dead_code, missing_docs)] // Each test file uses its part of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -84,7 +83,10 @@ impl Outcome {
     pub fn expect(&self, code: i32, said: &[&str]) -> &Outcome {
         assert_eq!(self.code, Some(code), "{self:#?}");
         for part in said {
-            assert!(self.stderr.contains(part) || self.stdout.contains(part), "`{part}` was not said: {self:#?}");
+            assert!(
+                self.stderr.contains(part) || self.stdout.contains(part),
+                "`{part}` was not said: {self:#?}"
+            );
         }
         self
     }

@@ -1,17 +1,14 @@
 //! The flow goes one way: a module uses only modules that stand before it.
-#![allow(missing_docs)]
-
-mod support;
 
 /// From what everything stands on to what stands on everything.
 const ORDER: &[&str] = &[
-    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "apt", "root", "lock", "render",
-    "tags", "plan", "engine", "smoke", "build", "cli", "project", "commands",
+    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "apt", "root",
+    "lock", "render", "tags", "plan", "engine", "smoke", "build", "cli", "project", "commands",
 ];
 
 #[test]
 fn an_arrow_never_points_back() {
-    let source = support::project().join("xtask/src");
+    let source = crate::support::project().join("xtask/src");
     let mut wrong = Vec::new();
     let mut left = vec![source.clone()];
     while let Some(folder) = left.pop() {
@@ -46,7 +43,9 @@ fn uses(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for after in text.split("crate::").skip(1) {
         match after.strip_prefix('{') {
-            Some(list) => found.extend(list.split('}').next().unwrap().split(',').map(|part| word(part.trim()))),
+            Some(list) => {
+                found.extend(list.split('}').next().unwrap().split(',').map(|part| word(part.trim())))
+            }
             None => found.push(word(after)),
         }
     }

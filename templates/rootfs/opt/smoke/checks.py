@@ -1,0 +1,74 @@
+"""The list of checks, in the order they run. A check's name is its function's, and its docstring says what it proves."""
+
+import cpu
+import gpu
+import libraries
+import plan
+
+IMPORTS = cpu.imports
+GPU_VISIBLE = gpu.gpu_visible
+
+GROUPS = {
+    "cpu": (
+        # First, and without torch: when the import fails, this one has already named every missing library.
+        libraries.libraries_resolve,
+        cpu.imports,
+        plan.cuda_build,
+        plan.as_planned,
+        libraries.libraries_once,
+        cpu.cudnn_loads,
+        cpu.torchvision_operators,
+        cpu.matmul_backward,
+        cpu.compile_cpu,
+        cpu.dataloader_workers,
+    ),
+    "gpu": (
+        gpu.gpu_visible,
+        gpu.gpu_architecture,
+        gpu.gpu_matmul,
+        gpu.gpu_convolution,
+        gpu.gpu_training,
+        gpu.gpu_memory,
+        gpu.gpu_dataloader,
+        gpu.gpu_compile,
+        gpu.gpu_all_reduce,
+    ),
+}
+
+
+def name(check):
+    return check.__name__.replace("_", "-")
+
+
+def group(check):
+    return next(group for group, members in GROUPS.items() if check in members)
+
+
+def names():
+    """All that --only takes."""
+    return {*GROUPS, *(name(check) for members in GROUPS.values() for check in members)}
+
+
+def select(only=None):
+    """All checks, or those asked for by name or group together with the ones they rest on."""
+
+    def wanted(check):
+        return not only or name(check) in only or group(check) in only
+
+    chosen = [check for members in GROUPS.values() for check in members if wanted(check)]
+    needs = {IMPORTS} | ({GPU_VISIBLE} if any(group(check) == "gpu" for check in chosen) else set())
+    return [check for members in GROUPS.values() for check in members if check in chosen or check in needs]
+
+
+def listing():
+    return "\n".join(f"{group(check)}  {name(check):<22} {check.__doc__.splitlines()[0]}" for check in select())
+
+
+def preload():
+    """Imports torch here, so that each check inherits it instead of spending seconds on it.
+
+    Only the import: not one tensor is made and CUDA is not touched, for neither OpenMP's threads nor a CUDA context
+    survive a fork.
+    """
+    import torch  # noqa: F401
+    import torchvision  # noqa: F401

@@ -1,0 +1,51 @@
+//! `engine`: what answers the docker API, and the life of the private one.
+
+use super::App;
+use crate::cli::Engine as Action;
+use crate::engine::{self, Status};
+use anyhow::Result;
+
+/// Runs one action; `status` is the only one with a result.
+pub fn run(app: &App, action: Action) -> Result<()> {
+    let project = app.project()?;
+    let say = |line: &str| app.out.say(line);
+    match action {
+        Action::Status => {
+            let status = engine::status(app.choice(), app.state(), project.suite())?;
+            app.out.result(&text(&status), &status)
+        }
+        Action::Up => app.engine(&project).map(drop),
+        Action::Down => {
+            say(&engine::down(app.choice(), app.state(), project.suite(), &say)?);
+            Ok(())
+        }
+        Action::Prune => {
+            say(&engine::prune(app.choice(), app.state(), project.suite(), &say)?);
+            Ok(())
+        }
+    }
+}
+
+/// The name of a value as JSON has it.
+fn word(value: impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A line a fact; what is not known is left out.
+fn text(status: &Status) -> String {
+    let bytes = |bytes: Option<u64>| bytes.map(super::list::gigabytes);
+    let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let facts = [
+        ("engine", Some(word(status.kind))),
+        ("running", Some(status.running.to_string())),
+        ("socket", path(&status.socket)),
+        ("image store", status.image_store.map(word)),
+        ("data", path(&status.data_root)),
+        ("data size", bytes(status.data_bytes)),
+        ("free", bytes(status.free_bytes)),
+    ];
+    let facts = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let versions = status.versions.iter().map(|(name, version)| (name.clone(), version.clone()));
+    facts.chain(versions).map(|(name, value)| format!("{name:<18}{value}")).collect::<Vec<_>>().join("\n")
+}

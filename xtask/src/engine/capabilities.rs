@@ -1,0 +1,191 @@
+//! What an engine can do, asked of the engine and never guessed from a version.
+
+use super::{Engine, Kind};
+use crate::problem::{Id, refuse};
+use crate::runner::{Step, tail};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// How the engine keeps images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ImageStore {
+    /// containerd's: holds indexes, several platforms and attestations.
+    Containerd,
+    /// docker's classic graph drivers: one platform for each tag, nothing beside the image.
+    Classic,
+}
+
+/// What the engine and its builder can do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    /// Version of the daemon.
+    pub version: String,
+    /// How it keeps images.
+    pub image_store: ImageStore,
+    /// Driver of the builder that is used when none is named: `docker`, `docker-container`, …
+    pub driver: String,
+    /// Platforms that this builder can run: `linux/amd64`, …
+    pub platforms: Vec<String>,
+    /// Whether `buildx bake` knows `--allow`; where it does, it wants it for the host's network.
+    pub bake_allow: bool,
+    /// Whether containers and build steps reach the outside without naming a network.
+    pub default_network: bool,
+    /// Processors of the engine's machine.
+    pub cpus: u64,
+    /// Memory of the engine's machine in bytes.
+    pub memory: u64,
+}
+
+/// Where an engine keeps its data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Disk {
+    /// The data root.
+    pub root: PathBuf,
+    /// Bytes that are free on its file system.
+    pub free: u64,
+}
+
+/// The part of `docker info --format '{{json .}}'` that is used.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Info {
+    server_version: String,
+    docker_root_dir: String,
+    operating_system: String,
+    driver_status: Option<Vec<Vec<String>>>,
+    #[serde(rename = "NCPU")]
+    cpus: u64,
+    mem_total: u64,
+}
+
+/// Asks the engine.
+pub fn ask(engine: &Engine) -> Result<Capabilities> {
+    let info = info(engine)?;
+    // The words of a builder that is broken are no answer; the build itself will say what is wrong with it.
+    let text = |args: &[&str]| {
+        let step = engine.docker("what the engine can do", args.iter().copied());
+        step.output().map(|out| out.stdout)
+    };
+    let builder = text(&["buildx", "inspect"])?;
+    let bake = text(&["buildx", "bake", "--help"])?;
+    let networks = text(&["network", "ls", "--format", "{{.Name}}"])?;
+    Ok(Capabilities {
+        version: info.server_version.clone(),
+        image_store: info.image_store(),
+        driver: field(&builder, "Driver").unwrap_or_default().to_owned(),
+        platforms: platforms(&builder),
+        bake_allow: bake.contains("--allow"),
+        default_network: engine.kind() == Kind::Docker && networks.lines().any(|n| n == "bridge"),
+        cpus: info.cpus,
+        memory: info.mem_total,
+    })
+}
+
+/// The data root and its free bytes, where it is on this machine.
+pub fn disk(engine: &Engine) -> Result<Option<Disk>> {
+    let info = info(engine)?;
+    let root = PathBuf::from(&info.docker_root_dir);
+    // Docker Desktop keeps its data in a machine of its own, behind a local socket.
+    if !is_local(engine) || info.operating_system == "Docker Desktop" || !root.is_dir() {
+        return Ok(None);
+    }
+    let free = free_bytes(&root)?;
+    Ok(Some(Disk { root, free }))
+}
+
+fn is_local(engine: &Engine) -> bool {
+    let args = ["context", "inspect", "--format", "{{.Endpoints.docker.Host}}"];
+    let out = engine.docker("where the engine is", args).output();
+    engine.kind() == Kind::Private || out.is_ok_and(|out| out.stdout.starts_with("unix://"))
+}
+
+/// Bytes that an unprivileged user can still write on the file system of a path.
+pub fn free_bytes(path: &Path) -> Result<u64> {
+    let path = path.display().to_string();
+    let step = Step::new("free disk space", ["df", "--output=avail", "--block-size=1", &path]);
+    let text = step.env("LC_ALL", "C").read()?;
+    let free = text.lines().nth(1).and_then(|line| line.trim().parse().ok());
+    match free {
+        Some(free) => Ok(free),
+        None => refuse(Id::Disk, path, "`df` does not tell its free space", "name a folder on a local disk"),
+    }
+}
+
+fn info(engine: &Engine) -> Result<Info> {
+    let step = engine.docker("what the engine is", ["info", "--format", "{{json .}}"]);
+    let out = step.output()?;
+    let info: Info = serde_json::from_str(out.stdout.trim()).unwrap_or_default();
+    if info.server_version.is_empty() {
+        return refuse(
+            Id::Engine,
+            "docker info",
+            format!("the engine does not answer: {}", tail(out.stderr.trim(), 3)),
+            "run `cargo xtask engine status`, then the same command again",
+        );
+    }
+    Ok(info)
+}
+
+impl Info {
+    fn image_store(&self) -> ImageStore {
+        let snapshotter = |pair: &Vec<String>| {
+            pair.first().is_some_and(|k| k == "driver-type")
+                && pair.get(1).is_some_and(|v| v.starts_with("io.containerd.snapshotter"))
+        };
+        match self.driver_status.iter().flatten().any(snapshotter) {
+            true => ImageStore::Containerd,
+            false => ImageStore::Classic,
+        }
+    }
+}
+
+/// The value of a field in the answer of `docker buildx inspect`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let value = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));
+    value.map(str::trim)
+}
+
+/// The platforms of every node of a builder. A star marks those that a person named.
+fn platforms(inspect: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for line in inspect.lines().filter_map(|l| l.strip_prefix("Platforms:")) {
+        for name in line.split(',').map(|p| p.trim().trim_end_matches('*').to_owned()) {
+            if !name.is_empty() && !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_image_store_is_read_from_the_drivers_status() {
+        let store = |json: &str| serde_json::from_str::<Info>(json).unwrap().image_store();
+        let containerd =
+            r#"{"Driver":"overlayfs","DriverStatus":[["driver-type","io.containerd.snapshotter.v1"]]}"#;
+        let classic = r#"{"Driver":"overlay2","DriverStatus":[["Backing Filesystem","extfs"],["Supports d_type","true"]]}"#;
+        assert_eq!(store(containerd), ImageStore::Containerd);
+        assert_eq!(store(classic), ImageStore::Classic);
+        assert_eq!(store(r#"{"DriverStatus":null}"#), ImageStore::Classic);
+    }
+
+    #[test]
+    fn builders_tell_their_driver_and_platforms() {
+        let text = "Name:          default\nDriver:        docker\n\nNodes:\nName:             default\n\
+            Platforms:        linux/amd64, linux/amd64/v2\nName: b\nPlatforms: linux/arm64*, linux/amd64\n";
+        assert_eq!(field(text, "Driver"), Some("docker"));
+        assert_eq!(platforms(text), ["linux/amd64", "linux/amd64/v2", "linux/arm64"]);
+        assert_eq!((field("", "Driver"), platforms("")), (None, vec![]));
+    }
+
+    #[test]
+    fn free_space_is_a_number() {
+        assert!(free_bytes(Path::new("/")).unwrap() > 0);
+    }
+}

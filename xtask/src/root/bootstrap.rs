@@ -1,0 +1,183 @@
+//! Running mmdebstrap.
+
+use super::tool::Tool;
+use super::{RootSpec, Sources, recipe};
+use crate::apt;
+use crate::catalog::Platform;
+use crate::problem::{Id, refuse};
+use crate::runner::{Step, quote};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a bootstrap leaves.
+pub struct Made {
+    /// The root as a tar.
+    pub tar: PathBuf,
+    /// Versions by package.
+    pub packages: BTreeMap<String, String>,
+}
+
+/// Variables that reach the packages' scripts: how to get out. Everything else could end up in the bytes.
+const PASSED: &[&str] = &[
+    "PATH",
+    "http_proxy",
+    "https_proxy",
+    "ftp_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+];
+
+/// Whether this machine can run programs of a platform.
+///
+/// Errors: `E_PLATFORM`.
+pub fn can_run(platform: Platform) -> Result<()> {
+    let qemu = format!("/proc/sys/fs/binfmt_misc/qemu-{}", platform.machine());
+    if platform == Platform::host() || Path::new(&qemu).exists() {
+        return Ok(());
+    }
+    refuse(
+        Id::Platform,
+        "--platform",
+        format!("this machine cannot run {platform}, and a root runs its own packages' scripts"),
+        "install qemu-user-static and binfmt-support, or run this on a machine of that platform",
+    )
+}
+
+/// Bootstraps into `work`, which must be empty and on a disk with room for twice the root.
+pub fn run(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path, say: &dyn Fn(&str)) -> Result<Made> {
+    // The name tells apt the form; the file keeps credentials out of the arguments.
+    let list = work.join(format!("main.{}", sources.form));
+    apt::write_private(&list, &sources.text)?;
+    let options = work.join("apt.conf");
+    apt::write_private(&options, &apt_options()?)?;
+    std::fs::create_dir(work.join("tmp"))?;
+    let (tar, status) = (work.join("root.tar"), work.join("status"));
+    let step = command(spec, sources, tool, work)
+        .args([format!("--aptopt={}", options.display())])
+        .args([format!(
+            "--customize-hook=download /var/lib/dpkg/status {}",
+            quote(&status.display().to_string())
+        )])
+        .args([spec.suite.clone(), tar.display().to_string(), list.display().to_string()]);
+    let mut said = String::new();
+    let ended = step.stream(|_, line| {
+        said.push_str(line);
+        said.push('\n');
+        if let Some(phase) = phase(line) {
+            say(&format!("root {}: {phase}", spec.suite));
+        }
+    })?;
+    if !ended.success() {
+        return Err(apt::refusal("mmdebstrap", &said));
+    }
+    let packages = packages(&std::fs::read_to_string(status)?, spec.platform.debian());
+    Ok(Made { tar, packages })
+}
+
+/// mmdebstrap with everything but its positional arguments, in an environment that is the same everywhere.
+fn command(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path) -> Step {
+    let callers = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let unset = callers.filter(|name| !PASSED.contains(&name.as_str())).flat_map(|n| ["-u".to_owned(), n]);
+    let mut set = vec![
+        format!("PATH={}", tool.path),
+        "HOME=/root".to_owned(),
+        format!("TMPDIR={}", work.join("tmp").display()),
+        format!("SOURCE_DATE_EPOCH={}", spec.epoch),
+    ];
+    set.extend(tool.perl.iter().map(|perl| format!("PERL5LIB={perl}")));
+    let step = Step::new("bootstrap the root", ["env"])
+        .args(unset)
+        .args(set)
+        .args(["mmdebstrap", "--variant=minbase", "--format=tar", mode()])
+        .args([format!("--architectures={}", spec.platform.debian())])
+        .args([format!("--include={}", spec.packages.join(","))])
+        // Device nodes are the engine's to make; unprivileged engines cannot unpack them.
+        .args(["--skip=output/dev", "--skip=chroot/policy-rc.d"])
+        .args([
+            format!("--setup-hook={}", recipe::setup(spec)),
+            format!("--extract-hook={}", recipe::extracted()),
+            format!("--customize-hook={}", recipe::customize(spec, sources)),
+        ]);
+    step.args(tool.keyring.iter().map(|file| format!("--keyring={}", file.display()))).env("PATH", &tool.path)
+}
+
+/// Root bootstraps as itself; others need the kernel's user namespaces, which mmdebstrap finds out about.
+fn mode() -> &'static str {
+    use std::os::unix::fs::MetadataExt;
+    match std::fs::metadata("/proc/self").map(|m| m.uid()) {
+        Ok(0) => "--mode=root",
+        _ => "--mode=auto",
+    }
+}
+
+/// How apt reaches the archives: the host's proxies, certificates and credentials. They do not stay in the image.
+fn apt_options() -> Result<String> {
+    // A host without apt's own configuration has nothing to add.
+    let mut options = apt::host_configuration().unwrap_or_default();
+    for (option, path) in [("netrc", "/etc/apt/auth.conf"), ("netrcparts", "/etc/apt/auth.conf.d")] {
+        if Path::new(path).exists() {
+            options.push_str(&format!("Dir::Etc::{option} \"{path}\";\n"));
+        }
+    }
+    options.push_str(
+        "Acquire::Languages \"none\";\nAPT::Install-Recommends \"false\";\nAcquire::Retries \"3\";\n",
+    );
+    Ok(options)
+}
+
+/// What mmdebstrap is about to do, out of a line of its words.
+fn phase(line: &str) -> Option<&str> {
+    let phase = line.strip_prefix("I: ")?.trim_end_matches('.');
+    let telling = ["running", "downloading", "extracting", "installing", "cleaning", "creating"];
+    // Hooks are ours; their scripts are no news.
+    let tells = telling.iter().any(|word| phase.starts_with(word)) && !phase.contains("hook");
+    tells.then_some(phase)
+}
+
+/// The installed packages of a dpkg status file, by `native` architecture.
+fn packages(status: &str, native: &str) -> BTreeMap<String, String> {
+    let package = |stanza: &str| {
+        let field = |name: &str| stanza.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(": "));
+        let (name, version, arch) = (field("Package")?, field("Version")?, field("Architecture")?);
+        let name = match arch == native || arch == "all" {
+            true => name.to_owned(),
+            false => format!("{name}:{arch}"),
+        };
+        field("Status")?.ends_with(" installed").then(|| (name, version.to_owned()))
+    };
+    status.split("\n\n").filter_map(package).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installed_packages_are_read_from_dpkgs_status() {
+        let status = "Package: a\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1-1\n\n\
+            Package: b\nStatus: install ok installed\nArchitecture: all\nVersion: 2\nDescription: x\n Version: no\n\n\
+            Package: c\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 3\n\n\
+            Package: d\nStatus: install ok installed\nArchitecture: arm64\nVersion: 1:4~x\n";
+        let found = packages(status, "amd64");
+        let found: Vec<_> = found.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(found, [("a", "1-1"), ("b", "2"), ("d:arm64", "1:4~x")]);
+    }
+
+    #[test]
+    fn phases_are_told_and_chatter_is_not() {
+        assert_eq!(phase("I: running apt-get update..."), Some("running apt-get update"));
+        for chatter in ["I: success in 39.9 seconds", "Get:1 http://m.example.org", "W: running"] {
+            assert_eq!(phase(chatter), None, "{chatter}");
+        }
+    }
+
+    #[test]
+    fn a_platform_that_cannot_run_is_refused() {
+        assert!(can_run(Platform::host()).is_ok());
+    }
+}

@@ -1,0 +1,112 @@
+//! Finished roots on disk: `<state>/roots/<key>/` is an OCI layout with a note of what is in it.
+
+use super::{RootLayout, layout};
+use anyhow::{Context, Result};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The note beside the layout, which its tools do not mind.
+const NOTE: &str = "root.json";
+/// How many roots are kept. Each is some hundred megabytes, and every day that is locked makes a new one.
+const KEPT: usize = 4;
+
+/// The root at a place, if it is whole. Sizes are compared, not hashes: those take a second for every gigabyte.
+pub fn take(place: &Path) -> Option<RootLayout> {
+    let note = fs::read(place.join(NOTE)).ok()?;
+    let layout: RootLayout = serde_json::from_slice(&note).ok()?;
+    let root = RootLayout { dir: place.to_owned(), cached: true, ..layout };
+    layout::verify(place, false).ok()?;
+    // The time tells which roots are in use.
+    let touch = fs::File::options().append(true).open(place.join(NOTE));
+    touch.and_then(|file| file.set_modified(SystemTime::now())).ok();
+    Some(root)
+}
+
+/// A folder beside the finished roots to make one in; it goes when the value does. What runs that were killed left
+/// there goes now.
+pub fn work_folder(roots: &Path) -> Result<tempfile::TempDir> {
+    fs::create_dir_all(roots).with_context(|| format!("creating {}", roots.display()))?;
+    for name in names(roots).into_iter().filter(|name| is_orphan(name)) {
+        // Another process may be faster; mounts went with the process that made them.
+        fs::remove_dir_all(roots.join(name)).ok();
+    }
+    tempfile::Builder::new()
+        .prefix(&format!("work-{}-", std::process::id()))
+        // apt's unprivileged methods must be able to enter.
+        .permissions(fs::Permissions::from_mode(0o755))
+        .tempdir_in(roots)
+        .with_context(|| format!("creating a folder in {}", roots.display()))
+}
+
+/// Whether a work folder's process is gone: `work-<pid>-…`.
+fn is_orphan(name: &str) -> bool {
+    let pid = name.strip_prefix("work-").and_then(|rest| rest.split('-').next());
+    pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// Moves a finished layout to its place, in one step; what was there before goes with the work folder.
+pub fn put(made: RootLayout, place: &Path, work: &Path) -> Result<RootLayout> {
+    fs::write(made.dir.join(NOTE), serde_json::to_vec_pretty(&made)?)?;
+    if place.exists() {
+        fs::rename(place, work.join("old"))?;
+    }
+    fs::rename(&made.dir, place).with_context(|| format!("moving to {}", place.display()))?;
+    if let Some(roots) = place.parent() {
+        forget_old(roots, KEPT);
+    }
+    Ok(RootLayout { dir: place.to_owned(), ..made })
+}
+
+/// Removes all finished roots but the `kept` that were used last.
+fn forget_old(roots: &Path, kept: usize) {
+    let used = |name: String| -> Option<(SystemTime, PathBuf)> {
+        let place = roots.join(name);
+        Some((fs::metadata(place.join(NOTE)).ok()?.modified().ok()?, place))
+    };
+    let mut all: Vec<_> = names(roots).into_iter().filter_map(used).collect();
+    all.sort_unstable();
+    for (_, place) in all.iter().rev().skip(kept) {
+        // A root that somebody reads stays readable: its files are open.
+        fs::remove_dir_all(place).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_roots_used_last_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, age) in [("a", 30), ("b", 10), ("c", 20)] {
+            let place = dir.path().join(name);
+            fs::create_dir(&place).unwrap();
+            let file = fs::File::create(place.join(NOTE)).unwrap();
+            file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
+        }
+        fs::create_dir(dir.path().join("no-root")).unwrap();
+        forget_old(dir.path(), 2);
+        let mut left = names(dir.path());
+        left.sort_unstable();
+        assert_eq!(left, ["b", "c", "no-root"]);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_and_what_a_running_one_needs_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = work_folder(dir.path()).unwrap();
+        fs::create_dir(dir.path().join("work-4194305-x")).unwrap(); // above the kernel's largest id
+        fs::create_dir(dir.path().join("0123456789abcdef")).unwrap();
+        let second = work_folder(dir.path()).unwrap();
+        assert!(own.path().exists() && second.path().exists());
+        assert!(!dir.path().join("work-4194305-x").exists());
+        assert!(dir.path().join("0123456789abcdef").exists());
+    }
+}

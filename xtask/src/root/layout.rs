@@ -1,0 +1,182 @@
+//! A root as an OCI image layout: one uncompressed layer, so that its digest is its diff id and nothing is compressed
+//! twice; the engine compresses when it exports. See the OCI image specification, image-layout.md.
+
+use super::bootstrap::Made;
+use super::{RootLayout, RootSpec};
+use crate::catalog::Platform;
+use crate::digest;
+use crate::problem::{Id, refuse};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+
+/// Writes the layout into `dir`, which must not exist, and moves the tar into it.
+pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
+    fs::create_dir_all(dir.join("blobs/sha256"))?;
+    let bytes = fs::metadata(&made.tar)?.len();
+    let diff_id = digest::of_file(&made.tar)?;
+    fs::rename(&made.tar, blob(dir, &diff_id))?;
+    let config = put(dir, CONFIG, &config(spec, &diff_id))?;
+    let layer = json!({"mediaType": LAYER, "digest": diff_id, "size": bytes});
+    let manifest = json!({
+        "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer]
+    });
+    let mut entry = put(dir, MANIFEST, &manifest)?;
+    let digest = text(&entry, "digest").to_owned();
+    entry["platform"] = platform(spec.platform);
+    let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]});
+    fs::write(dir.join("index.json"), serde_json::to_vec(&index)?)?;
+    fs::write(dir.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
+    Ok(RootLayout {
+        dir: dir.to_owned(),
+        digest,
+        diff_id,
+        bytes,
+        packages: made.packages.clone(),
+        cached: false,
+    })
+}
+
+/// The image configuration. It tells nothing that depends on the machine or the hour.
+fn config(spec: &RootSpec, diff_id: &str) -> Value {
+    let created = UNIX_EPOCH + Duration::from_secs(spec.epoch);
+    let created = humantime::format_rfc3339_seconds(created).to_string();
+    let mut config = platform(spec.platform);
+    config["created"] = json!(created);
+    config["config"] = json!({});
+    config["rootfs"] = json!({"type": "layers", "diff_ids": [diff_id]});
+    config["history"] = json!([{
+        "created": created,
+        "created_by": format!("bootstrap debian {}", spec.suite),
+        "comment": "xtask"
+    }]);
+    config
+}
+
+fn platform(platform: Platform) -> Value {
+    match platform {
+        Platform::Amd64 => json!({"architecture": "amd64", "os": "linux"}),
+        Platform::Arm64 => json!({"architecture": "arm64", "os": "linux", "variant": "v8"}),
+    }
+}
+
+/// Stores a document as a blob; its descriptor.
+fn put(dir: &Path, media_type: &str, document: &Value) -> Result<Value> {
+    let bytes = serde_json::to_vec(document)?;
+    let digest = digest::of_bytes(&bytes);
+    fs::write(blob(dir, &digest), &bytes)?;
+    Ok(json!({"mediaType": media_type, "digest": digest, "size": bytes.len()}))
+}
+
+fn blob(dir: &Path, digest: &str) -> PathBuf {
+    dir.join("blobs").join(digest.replace(':', "/"))
+}
+
+fn text<'a>(descriptor: &'a Value, field: &str) -> &'a str {
+    descriptor[field].as_str().unwrap_or_default()
+}
+
+/// Checks that a layout is whole: every blob that is named is there with its size, and with its hash where `hashes`
+/// are wanted. Documents are always hashed; they are small.
+///
+/// Errors: `E_CHECK` with the blob that is wrong.
+pub fn verify(dir: &Path, hashes: bool) -> Result<()> {
+    let index = fs::read(dir.join("index.json")).with_context(|| format!("reading {}", dir.display()))?;
+    let index: Value = serde_json::from_slice(&index)?;
+    let manifests = index["manifests"].as_array().map_or(&[][..], Vec::as_slice);
+    if manifests.is_empty() {
+        return wrong(dir, "index.json", "it names no manifest");
+    }
+    for entry in manifests {
+        check(dir, entry, true)?;
+        let manifest: Value = serde_json::from_slice(&fs::read(blob(dir, text(entry, "digest")))?)?;
+        check(dir, &manifest["config"], true)?;
+        for layer in manifest["layers"].as_array().into_iter().flatten() {
+            check(dir, layer, hashes)?;
+        }
+    }
+    Ok(())
+}
+
+fn check(dir: &Path, descriptor: &Value, hash: bool) -> Result<()> {
+    let digest = text(descriptor, "digest");
+    let file = blob(dir, digest);
+    let size = fs::metadata(&file).map(|m| m.len()).ok();
+    if size.is_none() || size != descriptor["size"].as_u64() {
+        return wrong(dir, digest, "its size is wrong, or it is not there");
+    }
+    match hash && digest::of_file(&file)? != digest {
+        true => wrong(dir, digest, "its content has another hash"),
+        false => Ok(()),
+    }
+}
+
+fn wrong<T>(dir: &Path, blob: &str, what: &str) -> Result<T> {
+    let place = format!("{}: {blob}", dir.display());
+    refuse(Id::Check, place, what, "remove the folder, and run the same command again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn spec(platform: Platform) -> RootSpec {
+        RootSpec {
+            suite: "trixie".into(),
+            packages: vec![],
+            exclude: vec![],
+            keep: vec![],
+            platform,
+            epoch: 86_400,
+            sources: None,
+        }
+    }
+
+    fn layout(dir: &Path, platform: Platform) -> RootLayout {
+        fs::create_dir_all(dir).unwrap();
+        let tar = dir.join("root.tar");
+        fs::write(&tar, [0; 1024]).unwrap();
+        write(&dir.join("layout"), &spec(platform), &Made { tar, packages: BTreeMap::new() }).unwrap()
+    }
+
+    #[test]
+    fn the_same_tar_makes_the_same_layout_and_the_platform_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = layout(&dir.path().join("1"), Platform::Amd64);
+        let two = layout(&dir.path().join("2"), Platform::Amd64);
+        let arm = layout(&dir.path().join("3"), Platform::Arm64);
+        assert_eq!(one.digest, two.digest);
+        assert_ne!(one.digest, arm.digest);
+        assert_eq!((one.bytes, &one.diff_id), (1024, &digest::of_bytes(&[0; 1024])));
+        let index = fs::read_to_string(arm.dir.join("index.json")).unwrap();
+        assert!(
+            index.contains(r#""platform":{"architecture":"arm64","os":"linux","variant":"v8"}"#),
+            "{index}"
+        );
+        let config = config(&spec(Platform::Amd64), "sha256:x").to_string();
+        assert!(config.contains(r#""created":"1970-01-02T00:00:00Z""#), "{config}");
+    }
+
+    #[test]
+    fn a_torn_layout_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = layout(dir.path(), Platform::Amd64);
+        verify(&layout.dir, true).unwrap();
+        let layer = blob(&layout.dir, &layout.diff_id);
+        fs::write(&layer, [1; 1024]).unwrap();
+        verify(&layout.dir, false).unwrap();
+        assert!(verify(&layout.dir, true).unwrap_err().to_string().contains("another hash"));
+        fs::write(&layer, [0; 1000]).unwrap();
+        assert!(verify(&layout.dir, false).unwrap_err().to_string().contains("E_CHECK"));
+        fs::write(layout.dir.join("index.json"), "{}").unwrap();
+        assert!(verify(&layout.dir, false).is_err());
+    }
+}

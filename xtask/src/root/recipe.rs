@@ -1,0 +1,234 @@
+//! What happens inside a root beside installing packages: shell scripts for mmdebstrap's hooks.
+//!
+//! Change [`super::RECIPE`] with anything here that changes what is written.
+
+use super::{RootSpec, Sources};
+use crate::apt::strip_credentials;
+use crate::runner::quote;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Before any package: what dpkg leaves out, now and when a Dockerfile installs more.
+pub fn setup(spec: &RootSpec) -> String {
+    let mut config =
+        String::from("# An image is written once and discarded when it tears.\nforce-unsafe-io\n");
+    for pattern in &spec.exclude {
+        // Writing to a String cannot fail.
+        let _ = writeln!(config, "path-exclude={pattern}");
+    }
+    for pattern in &spec.keep {
+        let _ = writeln!(config, "path-include={pattern}");
+    }
+    let apt = "Acquire::Languages \"none\";\nAPT::Install-Recommends \"false\";\n";
+    [put("etc/dpkg/dpkg.cfg.d/90container", &config), put("etc/apt/apt.conf.d/90container", apt)].join(" && ")
+}
+
+/// After the essential packages are extracted: nothing starts services in an image's build.
+pub fn extracted() -> String {
+    let policy = "usr/sbin/policy-rc.d";
+    format!("{} && chmod 755 \"$1/{policy}\"", put(policy, "#!/bin/sh\nexit 101\n"))
+}
+
+/// At the end: out goes what was left out too late, what is the host's, and what tells when and where it was made.
+pub fn customize(spec: &RootSpec, sources: &Sources) -> String {
+    let text = strip_credentials(&image_sources(sources));
+    let name = match sources.form {
+        "sources" => "etc/apt/sources.list.d/debian.sources",
+        _ => "etc/apt/sources.list",
+    };
+    let mut steps = vec!["set -eu".to_owned()];
+    steps.extend(left_out(spec));
+    steps.extend([
+        "rm -f \"$1\"/etc/hostname \"$1\"/etc/resolv.conf \"$1\"/etc/apt/apt.conf.d/99mmdebstrap".to_owned(),
+        "rm -f \"$1\"/etc/apt/sources.list \"$1\"/etc/apt/sources.list.d/*".to_owned(),
+        put(name, &text),
+    ]);
+    for key in foreign_keys(sources) {
+        let (from, to) = (quote(&key.display().to_string()), quote(&image_key(key)));
+        steps.push(format!("install -D -m 644 {from} \"$1\"{to}"));
+    }
+    steps.extend([
+        "find \"$1\"/var/log -type f -delete".to_owned(),
+        // Not in /tmp: there mmdebstrap keeps the configuration without which its apt would clean up the host's.
+        "find \"$1\"/var/tmp -mindepth 1 -delete".to_owned(),
+        "rm -rf \"$1\"/var/cache/debconf/*-old \"$1\"/var/lib/dpkg/*-old \"$1\"/root/.cache".to_owned(),
+    ]);
+    steps.join("\n")
+}
+
+/// Removes what the essential packages brought before dpkg could leave it out. dpkg's patterns are those of `find`:
+/// a star matches slashes too. Folders go when nothing in them is kept. `/tmp` is mmdebstrap's, as below.
+fn left_out(spec: &RootSpec) -> Option<String> {
+    let any = |patterns: &[String]| {
+        let tests: Vec<String> =
+            patterns.iter().map(|p| format!("-path {}", quote(&format!(".{p}")))).collect();
+        format!("\\( {} \\)", tests.join(" -o "))
+    };
+    if spec.exclude.is_empty() {
+        return None;
+    }
+    let keep = match spec.keep.is_empty() {
+        true => String::new(),
+        false => format!(" ! {}", any(&spec.keep)),
+    };
+    let matching = any(&spec.exclude);
+    Some(format!(
+        "(cd \"$1\" && find . -depth -xdev ! -path './tmp/*' {matching}{keep} \\( ! -type d -o -empty \\) -delete)"
+    ))
+}
+
+/// The sources that stay in the image, with keys where the image has them.
+fn image_sources(sources: &Sources) -> String {
+    let mut text = sources.text.clone();
+    for key in foreign_keys(sources) {
+        text = text.replace(&key.display().to_string(), &image_key(key));
+    }
+    text
+}
+
+/// Keyrings that no package of the image brings.
+fn foreign_keys(sources: &Sources) -> impl Iterator<Item = &std::path::PathBuf> {
+    let debians = |key: &Path| {
+        let name = key.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        key.starts_with("/usr/share/keyrings") && name.starts_with("debian-archive-")
+    };
+    sources.keys.iter().filter(move |key| !debians(key))
+}
+
+fn image_key(key: &Path) -> String {
+    format!("/etc/apt/keyrings/{}", key.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// A command that writes a text to a file inside the root.
+fn put(path: &str, text: &str) -> String {
+    format!("printf %s {} > \"$1/{path}\"", quote(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Platform;
+    use crate::runner::Step;
+    use std::path::PathBuf;
+
+    fn spec() -> RootSpec {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+        RootSpec {
+            suite: "trixie".into(),
+            packages: vec![],
+            exclude: words("/usr/share/man/* /usr/share/doc/* /usr/bin/*-lto-dump-*"),
+            keep: words("/usr/share/doc/*/copyright"),
+            platform: Platform::Amd64,
+            epoch: 0,
+            sources: None,
+        }
+    }
+
+    fn sources(text: &str) -> Sources {
+        Sources::of_text(text.to_owned())
+    }
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let file = root.join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+
+    fn run(script: &str, root: &Path) {
+        let root = root.display().to_string();
+        Step::new("hook", ["sh", "-c", script, "hook", &root]).read().unwrap();
+    }
+
+    fn skeleton() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for sub in [
+            "etc/dpkg/dpkg.cfg.d",
+            "etc/apt/apt.conf.d",
+            "etc/apt/sources.list.d",
+            "usr/sbin",
+            "tmp",
+            "var/tmp",
+            "var/log",
+        ] {
+            std::fs::create_dir_all(dir.path().join(sub)).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn dpkg_is_told_what_to_leave_out() {
+        let dir = skeleton();
+        run(&setup(&spec()), dir.path());
+        let config = std::fs::read_to_string(dir.path().join("etc/dpkg/dpkg.cfg.d/90container")).unwrap();
+        assert!(
+            config
+                .contains("\npath-exclude=/usr/bin/*-lto-dump-*\npath-include=/usr/share/doc/*/copyright\n")
+        );
+        run(&extracted(), dir.path());
+        run(dir.path().join("usr/sbin/policy-rc.d; test $? = 101").to_str().unwrap(), dir.path());
+    }
+
+    #[test]
+    fn the_end_removes_what_is_left_out_or_not_the_images() {
+        let dir = skeleton();
+        let gone = [
+            "usr/share/man/man1/a.1",
+            "usr/share/doc/a/NEWS",
+            "usr/share/doc/b/x/y",
+            "usr/bin/x86_64-lto-dump-14",
+            "etc/hostname",
+            "etc/resolv.conf",
+            "etc/apt/apt.conf.d/99mmdebstrap",
+            "var/log/apt/term.log",
+            "var/cache/debconf/templates.dat-old",
+            "var/lib/dpkg/status-old",
+            "etc/apt/sources.list.d/0000main.list",
+        ];
+        let stay = [
+            "usr/share/doc/a/copyright",
+            "usr/bin/a",
+            "usr/share/manual",
+            "var/lib/dpkg/status",
+            "tmp/mmdebstrap.apt.conf.x",
+        ];
+        gone.iter().chain(&stay).for_each(|file| write(dir.path(), file, ""));
+        run(&customize(&spec(), &sources("deb https://u:p@m.example.org/debian trixie main\n")), dir.path());
+        for file in gone {
+            assert!(!dir.path().join(file).exists(), "{file}");
+        }
+        for file in stay {
+            assert!(dir.path().join(file).exists(), "{file}");
+        }
+        assert!(!dir.path().join("usr/share/doc/b").exists(), "empty folders go");
+        assert!(dir.path().join("usr/share/man").exists(), "but not the one a pattern stands in");
+        let list = std::fs::read_to_string(dir.path().join("etc/apt/sources.list")).unwrap();
+        assert_eq!(list, "deb https://m.example.org/debian trixie main\n");
+    }
+
+    #[test]
+    fn the_key_of_a_company_comes_along() {
+        let (dir, keys) = (skeleton(), tempfile::tempdir().unwrap());
+        let key = keys.path().join("company.gpg");
+        std::fs::write(&key, "key").unwrap();
+        let text = format!("Types: deb\nURIs: http://m.example.org\nSigned-By: {}\n", key.display());
+        let sources = sources(&text);
+        assert_eq!((sources.form, sources.keys.clone()), ("sources", vec![key]));
+        run(&customize(&spec(), &sources), dir.path());
+        let read = |path: &str| std::fs::read_to_string(dir.path().join(path)).unwrap();
+        assert!(
+            read("etc/apt/sources.list.d/debian.sources")
+                .contains("Signed-By: /etc/apt/keyrings/company.gpg\n")
+        );
+        assert_eq!(read("etc/apt/keyrings/company.gpg"), "key");
+        let debians = Sources {
+            keys: vec![PathBuf::from("/usr/share/keyrings/debian-archive-keyring.gpg")],
+            ..sources
+        };
+        assert_eq!(foreign_keys(&debians).count(), 0);
+    }
+
+    #[test]
+    fn nothing_is_searched_where_nothing_is_left_out() {
+        assert_eq!(left_out(&RootSpec { exclude: vec![], ..spec() }), None);
+    }
+}

@@ -1,0 +1,236 @@
+//! The order and the failure of everything outside, with doubles of docker and mmdebstrap on PATH.
+
+use crate::support::{Copy, Outcome, project};
+
+const PASSED: &str = r#"{"schema":1,
+    "found":{"python":"3.13.5","torch":"2.15.0+cu132","torchvision":"0.29.2+cu132","torchaudio":null,
+             "cuda":"13.2","cudnn":"9.26.0","arch_list":["sm_90"]},
+    "checks":[{"name":"matmul","status":"passed"},{"name":"gpu-matmul","status":"skipped","reason":"no GPU"}],
+    "counts":{"passed":1,"failed":0,"skipped":1},"state":"not-gpu-tested","summary":"not tested on a GPU"}"#;
+
+struct Doubles {
+    copy: Copy,
+}
+
+impl Doubles {
+    /// An engine that builds, and an image that passes.
+    fn new() -> Doubles {
+        let doubles = Doubles { copy: Copy::new() };
+        std::fs::create_dir(doubles.copy.path("double")).unwrap();
+        doubles.say("smoke", PASSED)
+    }
+
+    /// What the double of docker says or how it ends at one of its calls.
+    fn say(self, file: &str, text: &str) -> Doubles {
+        std::fs::write(self.copy.path("double").join(file), text).unwrap();
+        self
+    }
+
+    fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
+        let doubles = project().join("xtask/tests/it/doubles");
+        let path = format!("{}:{}", doubles.display(), std::env::var("PATH").unwrap());
+        let double = self.copy.path("double").display().to_string();
+        let mut all = vec![("PATH", path.as_str()), ("DOUBLE", &double), ("XTASK_ENGINE", "docker")];
+        all.extend(env);
+        self.copy.xtask_with(args, &all)
+    }
+
+    fn build(&self) -> Outcome {
+        self.run(&["build", "--variant", "runtime"], &[])
+    }
+
+    /// The calls that change something, each by its first words.
+    fn calls(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.copy.path("double/calls")).unwrap_or_default();
+        let telling = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["buildx", "bake", "--help", ..] => None,
+                ["buildx", "bake", ..] => Some("bake".to_owned()),
+                ["run", ..] => Some("smoke".to_owned()),
+                ["image", "tag", _, to] => Some(format!("tag {to}")),
+                ["image", "rm", what] => Some(format!("untag {what}")),
+                _ => None,
+            }
+        };
+        text.lines().filter_map(telling).collect()
+    }
+}
+
+const UNTAG: &str = "untag pytorch-cuda:candidate-2.15-runtime";
+
+#[test]
+fn names_come_after_the_smoke_test_and_the_digest_stands_alone() {
+    let doubles = Doubles::new();
+    let outcome = doubles.build();
+    outcome.expect(0, &["not-gpu-tested: 1 passed, 0 failed, 1 skipped"]);
+    assert_eq!(outcome.stdout, "sha256:1\n");
+    let tags = ["2.15.0-cuda13.2-cudnn9-runtime", "2.15.0-runtime", "2.15-runtime"];
+    let mut expected = vec!["bake".to_owned(), "smoke".to_owned()];
+    expected.extend(tags.map(|tag| format!("tag pytorch-cuda:{tag}")));
+    expected.push(UNTAG.to_owned());
+    assert_eq!(doubles.calls(), expected);
+}
+
+#[test]
+fn nothing_changed_means_nothing_is_done() {
+    let doubles = Doubles::new();
+    doubles.build().expect(0, &[]);
+    let before = doubles.calls();
+    let again = doubles.build();
+    again.expect(0, &["nothing changed"]);
+    assert_eq!((again.stdout.as_str(), doubles.calls()), ("sha256:1\n", before));
+    doubles.run(&["plan", "--variant", "runtime"], &[]).expect(0, &["skip", "unchanged"]);
+    doubles.copy.edit_file("templates/rootfs/usr/local/bin/entrypoint", "exec", "# changed\nexec");
+    doubles.run(&["plan", "--variant", "runtime"], &[]).expect(0, &["build", "template-changed"]);
+}
+
+#[test]
+fn a_failed_build_is_never_tested() {
+    let words = [
+        ("#9 ERROR: process \"uv\" did not complete", 1, "E_BUILD"),
+        ("error: Failed to fetch\n  Caused by: failed to lookup address information", 3, "E_NETWORK"),
+        ("invalid peer certificate: UnknownIssuer", 3, "E_TLS"),
+        ("Hash mismatch for `torch==2.15.0`", 3, "E_WHEEL_HASH"),
+        ("write /layer: no space left on device", 3, "E_DISK"),
+    ];
+    for (said, code, id) in words {
+        let doubles = Doubles::new().say("bake", said).say("bake.rc", "1");
+        let outcome = doubles.build();
+        outcome
+            .expect(code, &[&format!("error[{id}]: build (log: "), said.lines().last().unwrap(), "help: "]);
+        assert_eq!((outcome.stdout.as_str(), doubles.calls()), ("", vec!["bake".to_owned()]));
+    }
+}
+
+#[test]
+fn the_next_run_after_a_failure_goes_on() {
+    let doubles = Doubles::new().say("bake", "connection refused").say("bake.rc", "1");
+    doubles.build().expect(3, &["E_NETWORK", "finished steps are kept"]);
+    let doubles = doubles.say("bake", "").say("bake.rc", "0");
+    assert_eq!(doubles.build().expect(0, &[]).stdout, "sha256:1\n");
+}
+
+#[test]
+fn what_fails_the_smoke_test_keeps_no_name() {
+    let cases = [
+        ("", "0", "no record"),
+        ("all is well", "0", "no record"),
+        (PASSED, "1", "exit status 1"),
+        (PASSED, "139", "exit status 139"),
+    ];
+    for (smoke, rc, said) in cases {
+        let doubles = Doubles::new().say("smoke", smoke).say("smoke.rc", rc);
+        let outcome = doubles.build();
+        outcome.expect(1, &["error[E_SMOKE]", said]);
+        assert_eq!(outcome.stdout, "");
+        assert_eq!(doubles.calls(), ["bake", "smoke", UNTAG]);
+    }
+}
+
+#[test]
+fn an_image_that_is_not_what_was_planned_keeps_no_name() {
+    let cases = [
+        ("\"torch\":\"2.15.0+cu132\"", "\"torch\":\"2.15.0+cpu\"", "CUDA build of torch is cpu"),
+        ("\"torch\":\"2.15.0+cu132\"", "\"torch\":\"2.14.0+cu132\"", "torch is 2.14.0"),
+        ("\"cuda\":\"13.2\"", "\"cuda\":null", "CUDA is none in the image, 13.2 was planned"),
+        ("\"cudnn\":\"9.26.0\"", "\"cudnn\":\"9.1.0\"", "cuDNN is 9.1.0 in the image, 9.26.0 was planned"),
+        ("\"python\":\"3.13.5\"", "\"python\":\"3.12.1\"", "python is 3.12"),
+    ];
+    for (from, to, said) in cases {
+        assert!(PASSED.contains(from));
+        let doubles = Doubles::new().say("smoke", &PASSED.replace(from, to));
+        doubles.build().expect(1, &["error[E_IMAGE_DIFFERS]", said, "no tag was given"]);
+        assert_eq!(doubles.calls(), ["bake", "smoke", UNTAG]);
+    }
+}
+
+#[test]
+fn a_gpu_that_is_required_must_take_part() {
+    let doubles = Doubles::new();
+    let args = ["build", "--variant", "runtime", "--require-gpu"];
+    doubles.run(&args, &[]).expect(1, &["error[E_NOT_GPU_TESTED]", "--gpus all"]);
+    assert_eq!(doubles.calls(), ["bake", "smoke", UNTAG]);
+    let refused =
+        "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].";
+    let doubles = Doubles::new().say("smoke", "").say("smoke.err", refused).say("smoke.rc", "125");
+    let args = ["build", "--variant", "runtime", "--gpus", "all"];
+    doubles.run(&args, &[]).expect(3, &["error[E_GPU_NOT_ATTACHED]", "NVIDIA Container Toolkit"]);
+}
+
+#[test]
+fn smoke_alone_judges_the_same_way() {
+    let doubles = Doubles::new();
+    let args = ["smoke", "--variant", "runtime"];
+    assert_eq!(
+        doubles.run(&args, &[]).expect(0, &[]).stdout,
+        "not-gpu-tested: 1 passed, 0 failed, 1 skipped\n"
+    );
+    let doubles = doubles.say("smoke", "");
+    doubles.run(&args, &[]).expect(1, &["error[E_SMOKE]"]);
+    doubles.run(&["smoke", "--image", "x:y"], &[]).expect(1, &["error[E_SMOKE]: x:y"]);
+}
+
+#[test]
+fn too_little_room_is_refused_before_anything_is_fetched() {
+    // Nothing is ever free there.
+    let doubles = Doubles::new().say("info", r#"{"ServerVersion":"28.0.0","DockerRootDir":"/proc"}"#);
+    doubles.build().expect(3, &["error[E_DISK]: /proc", "needs about", "0.0 GB are free"]);
+    assert_eq!(doubles.calls(), Vec::<String>::new());
+}
+
+#[test]
+fn a_root_that_moved_is_told_and_with_locked_refused() {
+    let doubles = Doubles::new();
+    doubles.build().expect(0, &["moved since it was locked", "base-files", "→ 0-double"]);
+    let args = ["build", "--variant", "runtime", "--locked"];
+    doubles.run(&args, &[]).expect(1, &["error[E_ROOT_MOVED]: images/lock.json: root debian", "base-files"]);
+}
+
+#[test]
+fn an_engine_that_cannot_be_used_is_one_error() {
+    let doubles = Doubles::new().say("buildx.rc", "1");
+    let outcome = doubles.build();
+    outcome.expect(3, &["error[E_ENGINE]", "has no buildx", "install buildx"]);
+    assert_eq!(outcome.stderr.matches("error[").count(), 1);
+    let doubles = Doubles::new().say("version", r#"{"Client":{"Version":"28.0.0"},"Server":null}"#);
+    doubles.build().expect(3, &["error[E_ENGINE]", "no daemon answers"]);
+}
+
+#[test]
+fn a_dry_run_prints_the_very_commands_and_runs_none() {
+    let doubles = Doubles::new();
+    let outcome = doubles.run(&["build", "--variant", "runtime", "--dry-run"], &[]);
+    outcome.expect(0, &[]);
+    assert_eq!(doubles.calls(), Vec::<String>::new());
+    let lines: Vec<&str> = outcome.stdout.lines().filter(|line| !line.starts_with('#')).collect();
+    let printed = lines[0].split_once("docker buildx bake ").unwrap().1.replace('\'', "");
+    doubles.build().expect(0, &[]);
+    let calls = std::fs::read_to_string(doubles.copy.path("double/calls")).unwrap();
+    assert!(calls.contains(&format!("buildx bake {printed}")), "{printed}\n{calls}");
+    assert!(lines[1].contains(" run --rm --network none --read-only "));
+    assert!(lines[2].ends_with(
+        " image tag pytorch-cuda:candidate-2.15-runtime pytorch-cuda:2.15.0-cuda13.2-cudnn9-runtime"
+    ));
+}
+
+#[test]
+fn a_password_of_an_index_is_in_no_argument_and_no_word() {
+    let doubles = Doubles::new().say("bake", "fails").say("bake.rc", "1");
+    let index = [("UV_DEFAULT_INDEX", "https://user:canary@index.example/simple")];
+    let outcome = doubles.run(&["build", "--variant", "runtime", "--verbose"], &index);
+    outcome.expect(1, &["E_BUILD"]);
+    let calls = std::fs::read_to_string(doubles.copy.path("double/calls")).unwrap();
+    assert!(calls.contains("base-2-15.secrets=id=uv,src="), "{calls}");
+    assert!(
+        !calls.contains("canary") && !outcome.stderr.contains("canary") && !outcome.stdout.contains("canary")
+    );
+}
+
+#[test]
+fn json_is_the_whole_of_standard_output() {
+    let outcome = Doubles::new().run(&["build", "--variant", "runtime", "--json"], &[]);
+    let images: serde_json::Value = serde_json::from_str(&outcome.expect(0, &[]).stdout).unwrap();
+    assert_eq!(images[0]["digest"], "sha256:1");
+    assert_eq!(images[0]["references"][2], "pytorch-cuda:2.15-runtime");
+}
