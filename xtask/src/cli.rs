@@ -74,28 +74,28 @@ pub enum Command {
     /// Run the smoke checks of an image
     Smoke(Smoke),
     /// Point user-visible tags at what passed [not built yet]
-    Publish(Rest),
+    Publish(Publish),
     /// Fail when a moving tag is older than its limit [not built yet]
-    Freshness(Rest),
+    Freshness(Freshness),
     /// Start a variant the way the README would have you do by hand [not built yet]
-    Run(Rest),
+    Run(Run),
     /// Print a compose file for one variant [not built yet]
-    Compose(Rest),
+    Compose(One),
     /// Print Kubernetes manifests for one variant [not built yet]
-    K8s(Rest),
+    K8s(One),
     /// Name the cause when a GPU does not work [not built yet]
-    Doctor(Rest),
+    Doctor,
     /// Print the CI matrix as JSON [not built yet]
-    Matrix(Rest),
+    Matrix,
     /// The engine: status, up, down, prune
     #[command(subcommand)]
     Engine(Engine),
     /// Ours against the plain Dockerfile, side by side [not built yet]
-    Bench(Rest),
+    Bench,
     /// Everything that continuous integration checks
     Ci(Ci),
     /// Print a completion script [not built yet]
-    Completions(Rest),
+    Completions(Completions),
 }
 
 /// Which images.
@@ -165,6 +165,15 @@ pub struct Build {
     /// The builder instance of buildx
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,
+    /// Push candidates to the registry [not built yet]
+    #[arg(long, requires = "registry")]
+    pub push: bool,
+    /// Where to push [not built yet]
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: Option<String>,
+    /// Go on with the other images when one fails [not built yet]
+    #[arg(long)]
+    pub keep_going: bool,
     /// GPUs for the smoke test, as docker takes them
     #[arg(long, value_name = "GPUS")]
     pub gpus: Option<String>,
@@ -215,12 +224,59 @@ pub struct Ci {
     pub fast: bool,
 }
 
-/// Arguments of a command that is not built yet.
+/// `publish`.
 #[derive(Args, Debug)]
-pub struct Rest {
-    /// Ignored
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    pub rest: Vec<String>,
+pub struct Publish {
+    /// Where to
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: String,
+    /// The state that the smoke report must have
+    #[arg(long, value_name = "STATE")]
+    pub require: Option<String>,
+    /// Sign what is published
+    #[arg(long)]
+    pub sign: bool,
+}
+
+/// `freshness`.
+#[derive(Args, Debug)]
+pub struct Freshness {
+    /// Whose tags
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: String,
+    /// The oldest that a moving tag may be
+    #[arg(long, value_name = "DURATION")]
+    pub max_age: humantime::Duration,
+}
+
+/// `run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Which variant
+    #[command(flatten)]
+    pub one: One,
+    /// GPUs to attach: all, 0,1, none
+    #[arg(long, value_name = "GPUS")]
+    pub gpus: Option<String>,
+    /// What to run instead of the variant's own command
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// One variant.
+#[derive(Args, Debug)]
+pub struct One {
+    /// Its name
+    #[arg(long, short = 'V', value_name = "NAME")]
+    pub variant: String,
+}
+
+/// `completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// bash, zsh or fish
+    #[arg(value_name = "SHELL")]
+    pub shell: String,
 }
 
 fn platform(text: &str) -> Result<Platform, String> {

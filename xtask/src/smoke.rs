@@ -111,7 +111,8 @@ impl Request<'_> {
     pub fn step(&self, engine: &Engine) -> Step {
         let mut step = engine
             .docker("smoke test", ["run", "--rm", "--network", "none", "--read-only"])
-            .args(["--tmpfs", "/tmp:rw,exec,mode=1777", "--cap-drop", "ALL"])
+            .args(["--tmpfs", "/tmp:rw,exec,mode=1777", "--workdir", "/tmp", "--shm-size", "1g"])
+            .args(["--cap-drop", "ALL"])
             .args(["--security-opt", "no-new-privileges"]);
         if let Some(gpus) = self.gpus {
             step = step.args(["--gpus", gpus]);

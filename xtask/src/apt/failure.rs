@@ -36,7 +36,7 @@ const PHRASES: &[(Id, &[&str], &str)] = &[
     ),
     (
         Id::Host,
-        &["is not valid yet", "release file is expired", "is expired since", "not live until"],
+        &["is not valid yet", "is expired (invalid since", "not live until"],
         "set the host's clock right; for a snapshot mirror, set check-valid-until=no in its source",
     ),
     (
@@ -87,9 +87,9 @@ const PHRASES: &[(Id, &[&str], &str)] = &[
     ),
 ];
 
-/// Whether apt failed because a mirror does not carry a suite.
-pub fn lacks_suite(stderr: &str) -> bool {
-    stderr.contains("does not have a Release file")
+/// Whether the words blame what is in the archives, so that fewer suites may do, and not the way to them.
+pub fn blames_archives(stderr: &str) -> bool {
+    matches!(classify(stderr).0, Id::Host | Id::Tool)
 }
 
 /// A refusal for a program of the apt family that failed: its id by its words, its errors, one way out.
@@ -161,6 +161,10 @@ mod tests {
                 "E: Release file for http://m.example.org/x is not valid yet (invalid for another 3h)",
                 Id::Host,
             ),
+            (
+                "E: Release file for http://m.example.org/x is expired (invalid since 24d 1h). Updates",
+                Id::Host,
+            ),
             ("E: Failed to fetch x  401  Unauthorized [IP: 192.0.2.1 80]", Id::Host),
             ("E: Could not get lock /x/lock. It is held by process 1 (apt-get)", Id::Locked),
             ("mount: permission denied", Id::Host),
@@ -169,7 +173,8 @@ mod tests {
         for (text, id) in cases {
             assert_eq!(classify(text).0, id, "{text}");
         }
-        assert!(lacks_suite("E: The repository 'x' does not have a Release file."));
+        assert!(blames_archives("E: The repository 'x' does not have a Release file."));
+        assert!(!blames_archives("E: Could not connect to m.example.org:80, connection timed out"));
     }
 
     #[test]

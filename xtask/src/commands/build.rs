@@ -20,6 +20,9 @@ use std::time::Instant;
 /// Builds what changed, and gives names to what passed.
 pub fn run(app: &App, args: &Args) -> Result<()> {
     let start = Instant::now();
+    if args.push || args.registry.is_some() || args.keep_going {
+        return super::not_yet("build with --push, --registry or --keep-going");
+    }
     let project = app.project()?;
     let chosen = project.select(&args.select)?;
     let (lock, files) = project.proved()?;

@@ -107,18 +107,19 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Run(_) => not_yet("run"),
         Command::Compose(_) => not_yet("compose"),
         Command::K8s(_) => not_yet("k8s"),
-        Command::Doctor(_) => not_yet("doctor"),
-        Command::Matrix(_) => not_yet("matrix"),
-        Command::Bench(_) => not_yet("bench"),
+        Command::Doctor => not_yet("doctor"),
+        Command::Matrix => not_yet("matrix"),
+        Command::Bench => not_yet("bench"),
         Command::Completions(_) => not_yet("completions"),
     }
 }
 
+/// Ends a command that is declared and not built.
 fn not_yet(command: &str) -> Result<()> {
     refuse(
         Id::NotYet,
         format!("cargo xtask {command}"),
-        "this command is not built yet",
-        "`cargo xtask --help` tells which are",
+        "this is not built yet",
+        "`cargo xtask --help` tells what is",
     )
 }

@@ -5,6 +5,7 @@ use crate::problem::{Id, refuse};
 use crate::runner::{Step, tail};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// How the engine keeps images.
@@ -30,6 +31,8 @@ pub struct Capabilities {
     pub platforms: Vec<String>,
     /// Whether `buildx bake` knows `--allow`; where it does, it wants it for the host's network.
     pub bake_allow: bool,
+    /// Whether `buildx bake` heeds `network` of a target; old ones drop it without a word.
+    pub bake_network: bool,
     /// Whether containers and build steps reach the outside without naming a network.
     pub default_network: bool,
     /// Processors of the engine's machine.
@@ -77,10 +80,21 @@ pub fn ask(engine: &Engine) -> Result<Capabilities> {
         driver: field(&builder, "Driver").unwrap_or_default().to_owned(),
         platforms: platforms(&builder),
         bake_allow: bake.contains("--allow"),
+        bake_network: keeps_network(engine)?,
         default_network: engine.kind() == Kind::Docker && networks.lines().any(|n| n == "bridge"),
         cpus: info.cpus,
         memory: info.mem_total,
     })
+}
+
+/// Has a bake file read and printed, and looks whether its network is still there.
+fn keeps_network(engine: &Engine) -> Result<bool> {
+    let mut file = tempfile::Builder::new().suffix(".json").tempfile()?;
+    file.write_all(br#"{"target":{"probe":{"network":"host"}}}"#)?;
+    let path = file.path().display().to_string();
+    let args = ["buildx", "bake", "--print", "--file", &path, "probe"];
+    let out = engine.docker("what bake keeps of a file", args).output()?;
+    Ok(out.stdout.contains("\"network\""))
 }
 
 /// The data root and its free bytes, where it is on this machine.

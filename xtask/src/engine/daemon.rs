@@ -2,7 +2,7 @@
 
 use super::private::Private;
 use super::{bridge, processes};
-use crate::apt::Bundle;
+use crate::apt::{Bundle, Hold};
 use crate::problem::{Id, refuse};
 use crate::runner::{Step, tail};
 use anyhow::{Context, Result};
@@ -21,6 +21,7 @@ impl Private {
     ///
     /// Errors: `E_ENGINE` with the end of the daemon's log; what fetching ran into.
     pub fn up(&self, say: &dyn Fn(&str)) -> Result<()> {
+        let _hold = self.hold(say)?;
         if self.answers()
             && let Some(bundle) = self.bundle().filter(|_| self.log().exists())
         {
@@ -28,12 +29,6 @@ impl Private {
             return self.configure(&bundle);
         }
         let bundle = self.fetch(say)?;
-        if self.is_alive() && !self.answers() && self.log().exists() {
-            say("waiting for the private engine that is starting");
-            if processes::wait_until(START, || self.answers()) {
-                return self.configure(&bundle);
-            }
-        }
         // It may hang, have died, or have lost its files to a `cargo clean`.
         self.halt(say)?;
         self.create_run()?;
@@ -43,6 +38,10 @@ impl Private {
         say("starting the private engine");
         let child = self.start(&bundle)?;
         self.wait(child, say)
+    }
+
+    fn hold(&self, say: &dyn Fn(&str)) -> Result<Hold> {
+        Hold::take(&self.state, "engine", say)
     }
 
     /// Whether the daemon answers on its socket.
@@ -99,27 +98,21 @@ impl Private {
             ended = child.try_wait().ok().flatten();
             ended.is_some() || self.answers()
         });
-        // Of two that start at once, one finds the other's pid file and ends.
-        if self.answers()
-            || (ended.is_some() && processes::wait_until(START / 3, || self.is_alive() && self.answers()))
-        {
+        if self.answers() {
             return Ok(());
         }
-        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
-        self.halt(say)?;
-        child.wait().ok();
         let how = match ended {
             Some(status) => format!("it ended with {status}"),
             None => format!("it does not answer after {} s", START.as_secs()),
         };
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        self.halt(say)?;
+        child.wait().ok();
+        let end = tail(log.trim_end(), 20).replace('\n', "\n    ");
         refuse(
             Id::Engine,
             "private engine",
-            format!(
-                "{how}; {} ends with:\n    {}",
-                self.log().display(),
-                tail(log.trim_end(), 20).replace('\n', "\n    ")
-            ),
+            format!("{how}; {} ends with:\n    {end}", self.log().display()),
             "run this where root may mount file systems, make control groups and network bridges (a container needs \
              --privileged), or use your own docker",
         )
@@ -161,6 +154,11 @@ impl Private {
 
     /// Ends the engine and takes back what it changed on this machine outside its folders.
     pub fn down(&self, say: &dyn Fn(&str)) -> Result<()> {
+        let _hold = self.hold(say)?;
+        self.take_down(say)
+    }
+
+    fn take_down(&self, say: &dyn Fn(&str)) -> Result<()> {
         self.halt(say)?;
         if bridge::exists(&self.bridge()) {
             bridge::remove(&self.ip(say)?, &self.bridge())?;
@@ -174,7 +172,8 @@ impl Private {
 
     /// Ends the engine and removes all it put on disk, fetched packages included.
     pub fn prune(&self, say: &dyn Fn(&str)) -> Result<()> {
-        self.down(say)?;
+        let _hold = self.hold(say)?;
+        self.take_down(say)?;
         for folder in [
             self.home(),
             self.state.join("tools/engine"),

@@ -211,6 +211,9 @@ fn users_config() -> Option<PathBuf> {
 
 /// Makes a link point at a target, whatever it pointed at before.
 fn link(target: &Path, at: &Path) -> Result<()> {
+    if std::fs::read_link(at).is_ok_and(|now| now == target) {
+        return Ok(());
+    }
     if std::fs::symlink_metadata(at).is_ok() {
         std::fs::remove_file(at)?;
     }

@@ -96,8 +96,9 @@ fn command(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path) -> Step
         .args(["mmdebstrap", "--variant=minbase", "--format=tar", mode()])
         .args([format!("--architectures={}", spec.platform.debian())])
         .args([format!("--include={}", spec.packages.join(","))])
-        // Device nodes are the engine's to make; unprivileged engines cannot unpack them.
-        .args(["--skip=output/dev", "--skip=chroot/policy-rc.d"])
+        // Device nodes are the engine's to make; unprivileged engines cannot unpack them. The recipe cleans up after
+        // apt itself: an apt that lost its configuration in a hook would clean up the host.
+        .args(["--skip=output/dev", "--skip=chroot/policy-rc.d", "--skip=cleanup/apt"])
         .args([
             format!("--setup-hook={}", recipe::setup(spec)),
             format!("--extract-hook={}", recipe::extracted()),
@@ -133,7 +134,7 @@ fn apt_options() -> Result<String> {
 /// What mmdebstrap is about to do, out of a line of its words.
 fn phase(line: &str) -> Option<&str> {
     let phase = line.strip_prefix("I: ")?.trim_end_matches('.');
-    let telling = ["running", "downloading", "extracting", "installing", "cleaning", "creating"];
+    let telling = ["running apt-get", "downloading", "extracting", "installing", "cleaning", "creating"];
     // Hooks are ours; their scripts are no news.
     let tells = telling.iter().any(|word| phase.starts_with(word)) && !phase.contains("hook");
     tells.then_some(phase)
@@ -171,7 +172,12 @@ mod tests {
     #[test]
     fn phases_are_told_and_chatter_is_not() {
         assert_eq!(phase("I: running apt-get update..."), Some("running apt-get update"));
-        for chatter in ["I: success in 39.9 seconds", "Get:1 http://m.example.org", "W: running"] {
+        for chatter in [
+            "I: success in 39.9 seconds",
+            "Get:1 http://m.example.org",
+            "W: running",
+            "I: running --setup-hook in shell: x",
+        ] {
             assert_eq!(phase(chatter), None, "{chatter}");
         }
     }

@@ -8,6 +8,10 @@ use crate::runner::quote;
 use std::fmt::Write;
 use std::path::Path;
 
+/// What apt does when a Dockerfile installs more: no suggestions, no translations, and nothing left behind in the layer.
+const APT: &str = "Acquire::Languages \"none\";\nAPT::Install-Recommends \"false\";\n\
+    APT::Keep-Downloaded-Packages \"false\";\nDir::Cache::pkgcache \"\";\nDir::Cache::srcpkgcache \"\";\n";
+
 /// Before any package: what dpkg leaves out, now and when a Dockerfile installs more.
 pub fn setup(spec: &RootSpec) -> String {
     let mut config =
@@ -19,8 +23,7 @@ pub fn setup(spec: &RootSpec) -> String {
     for pattern in &spec.keep {
         let _ = writeln!(config, "path-include={pattern}");
     }
-    let apt = "Acquire::Languages \"none\";\nAPT::Install-Recommends \"false\";\n";
-    [put("etc/dpkg/dpkg.cfg.d/90container", &config), put("etc/apt/apt.conf.d/90container", apt)].join(" && ")
+    put("etc/dpkg/dpkg.cfg.d/90container", &config)
 }
 
 /// After the essential packages are extracted: nothing starts services in an image's build.
@@ -42,6 +45,7 @@ pub fn customize(spec: &RootSpec, sources: &Sources) -> String {
         "rm -f \"$1\"/etc/hostname \"$1\"/etc/resolv.conf \"$1\"/etc/apt/apt.conf.d/99mmdebstrap".to_owned(),
         "rm -f \"$1\"/etc/apt/sources.list \"$1\"/etc/apt/sources.list.d/*".to_owned(),
         put(name, &text),
+        put("etc/apt/apt.conf.d/90container", APT),
     ]);
     for key in foreign_keys(sources) {
         let (from, to) = (quote(&key.display().to_string()), quote(&image_key(key)));
@@ -49,6 +53,8 @@ pub fn customize(spec: &RootSpec, sources: &Sources) -> String {
     }
     steps.extend([
         "find \"$1\"/var/log -type f -delete".to_owned(),
+        // Without the folders for downloads, whose owner depends on whether apt could give up its rights here.
+        "rm -rf \"$1\"/var/lib/apt/lists/* \"$1\"/var/cache/apt/*".to_owned(),
         // Not in /tmp: there mmdebstrap keeps the configuration without which its apt would clean up the host's.
         "find \"$1\"/var/tmp -mindepth 1 -delete".to_owned(),
         "rm -rf \"$1\"/var/cache/debconf/*-old \"$1\"/var/lib/dpkg/*-old \"$1\"/root/.cache".to_owned(),
@@ -182,6 +188,8 @@ mod tests {
             "var/log/apt/term.log",
             "var/cache/debconf/templates.dat-old",
             "var/lib/dpkg/status-old",
+            "var/lib/apt/lists/partial/x",
+            "var/cache/apt/pkgcache.bin",
             "etc/apt/sources.list.d/0000main.list",
         ];
         let stay = [

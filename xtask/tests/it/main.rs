@@ -3,5 +3,6 @@
 
 mod arrows;
 mod order;
+mod real;
 mod refusals;
 mod support;

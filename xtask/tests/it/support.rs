@@ -51,14 +51,18 @@ impl Copy {
     }
 
     pub fn xtask_with(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-        command.args(args).current_dir(self.dir.path());
-        for name in ["XTASK_ENGINE", "XTASK_STATE", "XTASK_APT_SOURCES"] {
-            command.env_remove(name);
-        }
-        command.envs(env.iter().copied());
-        Outcome::of(command.output().unwrap())
+        xtask_in(self.dir.path(), args, env)
     }
+}
+
+/// The program in a folder, without what the caller's environment says of its own runs.
+pub fn xtask_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.args(args).current_dir(folder);
+    for name in ["XTASK_ENGINE", "XTASK_STATE", "XTASK_APT_SOURCES"] {
+        command.env_remove(name);
+    }
+    Outcome::of(command.envs(env.iter().copied()).output().unwrap())
 }
 
 /// How the program ended.

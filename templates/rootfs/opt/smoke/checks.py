@@ -1,4 +1,4 @@
-"""The list of checks, in the order they run. A check's name is its function's, and its docstring says what it proves."""
+"""The list of checks, in the order they run. A check has its function's name; its docstring says what it proves."""
 
 import cpu
 import gpu

@@ -17,7 +17,7 @@ def scratch():
     try:
         folder = tempfile.mkdtemp(prefix="smoke-")
     except OSError as error:
-        raise SystemExit(f"smoke: no temporary folder is writable ({error}); mount a tmpfs on /tmp or set TMPDIR")
+        raise SystemExit(f"smoke: no writable temporary folder ({error}): give /tmp a tmpfs or set TMPDIR") from None
     try:
         # The environment variable is for the processes started later, tempdir for this one, which has already looked.
         os.environ["TMPDIR"] = tempfile.tempdir = folder

@@ -29,7 +29,7 @@ def found():
 
 
 def version(module):
-    """The module's own word, with its local suffix, which the metadata of a wheel may leave out; None without a module."""
+    """The module's own word, with its local suffix, which wheel metadata may lack; None without the module."""
     with contextlib.suppress(Exception):  # a module may break in many ways; the check of the imports tells how
         return str(importlib.import_module(module).__version__)
 
@@ -53,7 +53,7 @@ def nccl():
 
 
 def arch_list():
-    """The GPU architectures compiled in: torch.cuda.get_arch_list() hides them where there is no driver (torch ≤ 2.9)."""
+    """The GPU architectures compiled in. torch.cuda.get_arch_list() of older releases hides them without a driver."""
     import torch
 
     return (getattr(torch._C, "_cuda_getArchFlags", str)() or "").split()
@@ -73,15 +73,15 @@ def nvcc():
 
 
 def no_gpu():
-    """Why no GPU can be used, or None when one can. Somebody who asked for one is owed CUDA's own error."""
+    """Why no GPU can be used, or None when one can. Where one was attached, CUDA's own error tells why.
+
+    NVIDIA_VISIBLE_DEVICES says nothing: the image sets it for everyone, so that a runtime that has a GPU attaches it.
+    """
     import torch
 
     if torch.cuda.is_available():
         return None
     asked = [path for path in ("/dev/nvidiactl", "/dev/dxg") if os.path.exists(path)]
-    devices = os.environ.get("NVIDIA_VISIBLE_DEVICES", "")
-    if devices not in ("", "void", "none"):
-        asked.append(f"NVIDIA_VISIBLE_DEVICES={devices}")
     if not asked:
         return "no GPU is visible here"
     try:

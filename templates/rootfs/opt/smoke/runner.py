@@ -41,8 +41,8 @@ def skipped(reason):
     return outcome("skipped", reason)
 
 
-def outcome(status, reason=None, detail=None, seconds=0.0):
-    return {"status": status, "seconds": round(seconds, 3), "detail": detail or {}, "reason": reason}
+def outcome(status, reason=None, detail=None):
+    return {"status": status, "seconds": 0.0, "detail": detail or {}, "reason": reason}
 
 
 def run(check, context, timeout):
