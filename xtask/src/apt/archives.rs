@@ -98,7 +98,7 @@ impl Archives {
                 Id::Host,
                 "/etc/apt/sources.list, /etc/apt/sources.list.d",
                 format!("no archive of {} is named there", family.as_str()),
-                "name your mirror of it in /etc/apt/sources.list.d, or give a sources file with --apt-sources",
+                "name your mirror of it in /etc/apt/sources.list.d; for a root alone, --apt-sources FILE will do",
             ),
         }
     }

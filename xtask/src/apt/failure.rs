@@ -21,7 +21,7 @@ const PHRASES: &[(Id, &[&str], &str)] = &[
             "tls connection",
             "ssl connection",
         ],
-        "put the CA of your proxy where apt finds it: /usr/local/share/ca-certificates and `update-ca-certificates`",
+        "name the CA of your proxy in SSL_CERT_FILE, or put it in /usr/local/share/ca-certificates and run `update-ca-certificates`",
     ),
     (
         Id::Host,
@@ -72,6 +72,10 @@ const PHRASES: &[(Id, &[&str], &str)] = &[
     (
         Id::Network,
         &[
+            "could not connect",
+            "unable to connect",
+            "could not resolve",
+            "temporary failure resolving",
             "404  not found",
             "cannot initiate the connection",
             "could not wait for server fd",
@@ -113,7 +117,16 @@ fn classify(stderr: &str) -> (Id, &'static str) {
 /// The lines that say what is wrong, without credentials: apt's errors, or the last lines where there are none.
 fn errors(stderr: &str) -> Vec<String> {
     const MOST: usize = 8;
-    let lines = || stderr.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    // mmdebstrap tells after the error that it failed, and how: that helps nobody.
+    const NOISE: &[&str] = &[
+        "hooklistener",
+        "mmdebstrap failed to run",
+        "APT::Status-Fd",
+        "--status-fd",
+        "Some index files failed",
+    ];
+    let noise = |line: &str| NOISE.iter().any(|noise| line.contains(noise));
+    let lines = || stderr.lines().map(str::trim_end).filter(|line| !line.is_empty() && !noise(line));
     let is_error = |line: &&str| line.starts_with("E:") || line.starts_with("Err:") || line.contains("error");
     let mut kept: Vec<&str> = lines().filter(is_error).collect();
     if kept.is_empty() {

@@ -121,10 +121,19 @@ impl Apt {
     }
 }
 
-/// What the host tells apt about reaching archives: proxies, certificates, timeouts; as configuration lines.
+/// What the host tells apt about reaching archives: proxies, certificates, timeouts; as configuration lines. A CA that
+/// the user names in `SSL_CERT_FILE` counts where apt is told of none.
 pub fn host_configuration() -> Result<String> {
     let dump = Step::new("the host's proxies", ["apt-config", "dump"]).env("LC_ALL", "C").read()?;
-    Ok(acquire_lines(&dump))
+    let own_ca = std::env::var("SSL_CERT_FILE").ok().filter(|file| Path::new(file).is_file());
+    Ok(with_ca(acquire_lines(&dump), own_ca.as_deref()))
+}
+
+fn with_ca(mut lines: String, ca: Option<&str>) -> String {
+    if let Some(file) = ca.filter(|_| !lines.contains("Acquire::https::CAInfo")) {
+        lines.push_str(&format!("Acquire::https::CAInfo \"{file}\";\n"));
+    }
+    lines
 }
 
 /// The lines of `apt-config dump` that concern fetching. Hooks, pins and folders of the host stay out: an
@@ -203,6 +212,14 @@ mod tests {
             "Acquire::http::Proxy \"http://proxy.example.org:3128\";\n\
              Acquire::https::CAInfo \"/etc/ssl/own.pem\";\n"
         );
+    }
+
+    #[test]
+    fn the_users_ca_counts_where_apt_knows_none() {
+        let line = "Acquire::https::CAInfo \"/a.pem\";\n";
+        assert_eq!(with_ca(String::new(), Some("/a.pem")), line);
+        assert_eq!(with_ca(line.to_owned(), Some("/b.pem")), line);
+        assert_eq!(with_ca(String::new(), None), "");
     }
 
     #[test]

@@ -144,6 +144,15 @@ impl Images<'_> {
         self.engine.docker("the candidate's name goes", ["image", "rm", reference]).output().ok();
     }
 
+    /// Removes images of this project that lost all their names to newer ones.
+    pub fn forget_superseded(&self) {
+        let ours = format!("label={}.variant", self.catalog.project);
+        let step =
+            self.engine.docker("what was superseded goes", ["image", "prune", "--force", "--filter", &ours]);
+        // They take room and do no harm.
+        step.output().ok();
+    }
+
     /// An image that was there already, as a result.
     pub fn skipped(&self, plan: &Planned) -> Result<Tagged> {
         Ok(Tagged {

@@ -75,9 +75,9 @@ impl Report<'_> {
         self.spoke = Instant::now();
     }
 
-    /// What the build printed last, for the message of a failure.
+    /// What the build said of its failure.
     pub fn last_words(&self) -> String {
-        self.tail.join("\n")
+        failure(&self.tail)
     }
 
     /// Ends the report with the times: on a terminal those of the slow steps too, which scrolled by elsewhere.
@@ -89,5 +89,30 @@ impl Report<'_> {
             }
         }
         self.progress.phases()
+    }
+}
+
+/// The words of the step that failed and BuildKit's verdict, without the excerpt of the Dockerfile between them:
+/// BuildKit repeats the end of that step's output between two rules of dashes.
+fn failure(lines: &[String]) -> String {
+    let rules: Vec<usize> = (0..lines.len()).filter(|i| lines[*i] == "------").collect();
+    let [.., open, close] = rules[..] else {
+        return lines.join("\n");
+    };
+    let verdict = lines[close..].iter().filter(|line| line.starts_with("ERROR"));
+    lines[open + 1..close].iter().chain(verdict).cloned().collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_failed_step_are_told_and_not_the_dockerfile() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let text = "#9 0.4 x\n#9 ERROR: process\n------\n > [python 1/1] RUN uv:\n0.4 Hash mismatch\n------\nDockerfile:9\n  9 | RUN uv\nERROR: failed to solve";
+        let told = " > [python 1/1] RUN uv:\n0.4 Hash mismatch\nERROR: failed to solve";
+        assert_eq!(failure(&lines(text)), told);
+        assert_eq!(failure(&lines("ERROR: no daemon")), "ERROR: no daemon");
     }
 }

@@ -105,7 +105,11 @@ impl Order<'_> {
             Action::Skip => images.skipped(plan),
             Action::Build => self.prove(engine, &images, plan),
         };
-        plans.iter().map(finish).collect()
+        let done = plans.iter().map(finish).collect::<Result<Vec<Tagged>>>()?;
+        if !to_build.is_empty() {
+            images.forget_superseded();
+        }
+        Ok(done)
     }
 
     /// The root file system, and what moved since it was locked.

@@ -28,6 +28,7 @@ impl Private {
             // The user may have logged in to a registry since.
             return self.configure(&bundle);
         }
+        self.check_place()?;
         let bundle = self.fetch(say)?;
         // It may hang, have died, or have lost its files to a `cargo clean`.
         self.halt(say)?;

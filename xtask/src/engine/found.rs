@@ -68,7 +68,8 @@ fn probe_docker() -> Result<Found> {
     let version = ask(&["version", "--format", "{{json .}}"])?;
     let (client, daemon) = versions(&version.stdout);
     let buildx = daemon.is_some() && ask(&["buildx", "version"])?.status.success();
-    let said = version.stderr.lines().find(|line| !line.trim().is_empty());
+    let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("WARNING");
+    let said = version.stderr.lines().find(telling);
     Ok(Found {
         client: Some(client.unwrap_or_else(|| "of unknown version".into())),
         daemon,
@@ -147,7 +148,7 @@ fn docker_state(found: &Found) -> String {
 }
 
 fn docker_cure(found: &Found) -> &'static str {
-    if found.silence.contains("permission denied") {
+    if found.silence.contains("permission denied while trying to connect") {
         "join the group `docker` (`usermod -aG docker $USER`) and log in again, or run this as root"
     } else if found.daemon.is_some() {
         "install buildx: the package docker-buildx or docker-buildx-plugin"

@@ -4,6 +4,7 @@ use super::bridge;
 use crate::apt::{Bundle, Family, Fetcher, Wanted};
 use crate::digest;
 use crate::problem::{Id, refuse};
+use crate::runner::Step;
 use anyhow::{Context, Result};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
@@ -107,6 +108,21 @@ impl Private {
                 "install Docker Engine with buildx, and use it with --engine docker",
             ),
         }
+    }
+
+    /// Refuses a place on which layers cannot be stacked: the root of a container usually is one.
+    pub fn check_place(&self) -> Result<()> {
+        let path = self.state.display().to_string();
+        let step = Step::new("its file system", ["stat", "--file-system", "--format=%T", &path]);
+        if step.env("LC_ALL", "C").read()? != "overlayfs" {
+            return Ok(());
+        }
+        refuse(
+            Id::Engine,
+            path,
+            "it is on an overlay file system, and an engine cannot stack its layers on another's",
+            "mount a volume there, or name a folder on a disk with --state FOLDER",
+        )
     }
 
     /// What `ip` is: the host's, or busybox with everything in it.

@@ -12,6 +12,24 @@ pub struct Layer<'a> {
     pub wheels: Vec<&'a Wheel>,
 }
 
+/// The layer of NVIDIA's small libraries.
+const NVIDIA: &str = "nvidia";
+
+/// The layer of what is small and not NVIDIA's.
+const REST: &str = "python";
+
+impl Layer<'_> {
+    /// The layer whose libraries this one may hold copies of: torchvision brings a CUDA runtime of its own. Only the
+    /// small rest waits for another layer; the big ones bring no such copies, and waiting would cost time.
+    pub fn shares(&self) -> Option<&'static str> {
+        (self.name == REST).then_some(NVIDIA)
+    }
+}
+
+fn is_nvidia(wheel: &Wheel) -> bool {
+    wheel.name.starts_with("nvidia-") || wheel.name.starts_with("cuda-")
+}
+
 /// Spreads wheels over layers, those first that change least often: NVIDIA's libraries, then Triton and torch, then the
 /// rest. A package bigger than `own_above_mb` (megabytes of 10^6 bytes) has a layer of its own; the small ones share
 /// `nvidia` and `python`.
@@ -26,14 +44,13 @@ pub fn layers(wheels: &[Wheel], own_above_mb: u64) -> Vec<Layer<'_>> {
 /// Rank and name of a wheel's layer.
 fn group(wheel: &Wheel, own_above_mb: u64) -> (u8, &str) {
     let name = wheel.name.as_str();
-    let nvidia = name.starts_with("nvidia-") || name.starts_with("cuda-");
     let own = wheel.bytes > own_above_mb * 1_000_000;
-    match (own, nvidia, name) {
+    match (own, is_nvidia(wheel), name) {
         (true, true, _) => (0, name),
-        (false, true, _) => (1, "nvidia"),
+        (false, true, _) => (1, NVIDIA),
         (true, false, "torch") => (3, name),
         (true, false, _) => (2, name),
-        (false, false, _) => (4, "python"),
+        (false, false, _) => (4, REST),
     }
 }
 

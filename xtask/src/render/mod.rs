@@ -46,6 +46,8 @@ struct VariantView<'a> {
 #[derive(Serialize)]
 struct LayerView<'a> {
     name: &'a str,
+    /// The layer of NVIDIA's small libraries, which other wheels hold copies of.
+    shares: Option<&'a str>,
 }
 
 /// Templates by name, read once.
@@ -103,7 +105,8 @@ fn base(
     let mut context = Context::new();
     let facts = &release.facts;
     context.insert("release", &ReleaseView { name, facts });
-    let views: Vec<LayerView> = layers.iter().map(|layer| LayerView { name: &layer.name }).collect();
+    let views: Vec<LayerView> =
+        layers.iter().map(|layer| LayerView { name: &layer.name, shares: layer.shares() }).collect();
     context.insert("layers", &views);
     out.insert(folder.join("Dockerfile"), templates.render("base.Dockerfile.tera", &context)?);
     out.insert(folder.join("constraints.txt"), constraints(facts));

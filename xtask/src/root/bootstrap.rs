@@ -90,7 +90,8 @@ fn command(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path) -> Step
         format!("SOURCE_DATE_EPOCH={}", spec.epoch),
     ];
     set.extend(tool.perl.iter().map(|perl| format!("PERL5LIB={perl}")));
-    let step = Step::new("bootstrap the root", ["env"])
+    let step = Step::new("bootstrap the root", mounts_apart())
+        .args(["env"])
         .args(unset)
         .args(set)
         .args(["mmdebstrap", "--variant=minbase", "--format=tar", mode()])
@@ -107,13 +108,29 @@ fn command(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path) -> Step
     step.args(tool.keyring.iter().map(|file| format!("--keyring={}", file.display()))).env("PATH", &tool.path)
 }
 
+/// What keeps the mounts of a bootstrap away from the host's: root's mmdebstrap would mount below the host's own tree and
+/// make all of it private. A chroot that is no mount point cannot change how mounts spread; the second form does not try.
+fn mounts_apart() -> Vec<String> {
+    let forms = ["slave", "unchanged"].map(|spread| ["unshare", "--mount", "--propagation", spread, "--"]);
+    let works = |form: &&[&str; 5]| {
+        let step = Step::new("mounts of its own", form.iter().copied()).args(["true"]);
+        step.output().is_ok_and(|out| out.status.success())
+    };
+    match forms.iter().filter(|_| is_root()).find(works) {
+        Some(form) => form.iter().map(|word| (*word).to_owned()).collect(),
+        None => Vec::new(),
+    }
+}
+
 /// Root bootstraps as itself; others need the kernel's user namespaces, which mmdebstrap finds out about.
 fn mode() -> &'static str {
+    if is_root() { "--mode=root" } else { "--mode=auto" }
+}
+
+fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
-    match std::fs::metadata("/proc/self").map(|m| m.uid()) {
-        Ok(0) => "--mode=root",
-        _ => "--mode=auto",
-    }
+    // A process owns its own folder there.
+    std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
 }
 
 /// How apt reaches the archives: the host's proxies, certificates and credentials. They do not stay in the image.

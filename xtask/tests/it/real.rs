@@ -130,13 +130,16 @@ with zipfile.ZipFile(name, "w") as wheel:
     wheel.writestr("mover-1.0.dist-info/RECORD", "")
 for tool in (["pip", "install", "--no-index", name], ["uv", "pip", "install", "--no-index", name]):
     done = subprocess.run(tool, capture_output=True, text=True)
-    print(done.returncode, done.stderr)
+    print(done.returncode, done.stdout, done.stderr)
 "#;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.py"), script).unwrap();
     let mount = format!("-v {}:/t:ro", folder.path().display());
     let outcome = inside(&mount, "python /t/t.py");
-    outcome.expect(0, &["1 ERROR: Cannot install", "torch==2.9.1", "constraint", "torch==2.15.0"]);
+    let said =
+        ["Cannot install mover==1.0", "mover 1.0 depends on torch==2.9.1", "(constraint) torch==2.15.0"];
+    outcome.expect(0, &said).expect(0, &["Because mover==1.0 depends on torch==2.9.1 and torch==2.15.0"]);
+    assert_eq!(outcome.stdout.lines().filter(|line| line.starts_with("1 ")).count(), 2, "{outcome:#?}");
 }
 
 /// The layers of the wheels hold what `pip install` would have to be allowed to change: group 0 may.
@@ -181,12 +184,12 @@ fn an_image_without_a_library_fails_its_smoke_test() {
 }
 
 /// A copy of the project whose last layer must be made again, with the state of the project itself.
-fn copy_that_installs_again() -> (Copy, String) {
+fn copy_that_installs_again(mark: &str) -> (Copy, String) {
     let copy = Copy::new();
     copy.edit("repository: pytorch-cuda", "repository: pytorch-cuda-copy").edit_file(
         "templates/base.Dockerfile.tera",
         "umask 002 &&",
-        "umask 002 {% if layer.name == \"python\" %}&& true {% endif %}&&",
+        &format!("umask 002 {{% if layer.name == \"python\" %}}&& : {mark} {{% endif %}}&&"),
     );
     copy.xtask(&["render"]).expect(0, &[]);
     (copy, project().join("target/xtask").display().to_string())
@@ -195,7 +198,7 @@ fn copy_that_installs_again() -> (Copy, String) {
 #[test]
 #[ignore = "needs the image"]
 fn an_index_that_is_down_is_named_and_the_next_run_goes_on() {
-    let (copy, state) = copy_that_installs_again();
+    let (copy, state) = copy_that_installs_again("down");
     let build = ["build", "--variant", "runtime", "--state", &state];
     let down = [("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")];
     copy.xtask_with(&build, &down).expect(3, &["error[E_NETWORK]: build", "help: "]);
@@ -214,7 +217,7 @@ fn an_index_with_an_unknown_certificate_is_named() {
         "sh -c '{key} 2>/dev/null && exec openssl s_server -quiet -www -accept 127.0.0.1:18443 -cert /tmp/c -key /tmp/k'"
     );
     docker(&format!("run --detach --name tls --network host {IMAGE} {serve}")).expect(0, &[]);
-    let (copy, state) = copy_that_installs_again();
+    let (copy, state) = copy_that_installs_again("tls");
     let index = [("UV_DEFAULT_INDEX", "https://localhost:18443/simple"), ("NO_PROXY", "localhost")];
     let outcome = copy.xtask_with(&["build", "--variant", "runtime", "--state", &state], &index);
     docker("rm --force tls").expect(0, &[]);
