@@ -89,7 +89,7 @@ impl Progress {
         if self.steps.contains_key(&number) || !starts_a_step(rest) {
             return Event::Text;
         }
-        if rest.starts_with("exporting") {
+        if rest.contains("exporting to ") {
             self.export_start = Some(now);
         }
         self.steps.insert(number, Vertex { name: shorten(rest), ..Vertex::default() });
@@ -207,7 +207,7 @@ mod tests {
             ("#20 [stage-13 3/13] COPY --link --from=torch /opt/venv /opt/venv", Event::Started(20)),
             ("#20 CACHED", Event::Done(20)),
             ("#21 [runtime-2-15 python 1/1] RUN umask 002", Event::Started(21)),
-            ("#32 exporting to image", Event::Started(32)),
+            ("#32 [runtime-2-15] exporting to image", Event::Started(32)),
             ("#32 exporting layers", Event::Text),
             ("#32 exporting layers 42.3s done", Event::Part("exporting layers".to_owned(), 42.3)),
             ("#32 unpacking to x 38.9s done", Event::Part("unpacking to x".to_owned(), 38.9)),
@@ -220,9 +220,10 @@ mod tests {
         let torch = progress.step(19).unwrap();
         assert_eq!((torch.name.as_str(), torch.seconds), ("[torch 1/1] RUN uv pip install", Some(77.5)));
         assert_eq!(progress.step(21).unwrap().name, "[python 1/1] RUN umask 002");
-        assert_eq!(progress.running(), ["python", "exporting"]);
+        assert_eq!(progress.running(), ["python", "runtime-2-15"]);
         assert!(progress.step(20).unwrap().cached);
         let phases = progress.phases();
         assert_eq!((phases.export, phases.unpack), (42.3, 38.9));
+        assert!(progress.export_start.is_some());
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::faults;
 use crate::lock::{FILE, Lock};
 use crate::plan::{Action, Planned, Sources};
-use crate::problem::{Id, Problem, all_or_nothing};
+use crate::problem::{Id, Problem, all_or_nothing, refuse};
 use crate::project::{Chosen, Project};
 use crate::render::Files;
 use crate::root::{self, RootLayout, RootSpec};
@@ -165,7 +165,16 @@ impl Order<'_> {
             revision: &build::revision(&self.project.catalog.folder()),
             builder: self.args.builder.as_deref(),
         };
-        let step = bake.step(engine, &engine.capabilities()?);
+        let can = engine.capabilities()?;
+        if engine.build_network().is_some() && !can.bake_network {
+            return refuse(
+                Id::Engine,
+                "docker buildx bake",
+                "this buildx drops the network of a target, which the private engine needs",
+                "use a mirror that has Debian testing, whose buildx keeps it; then `cargo xtask engine prune`",
+            );
+        }
+        let step = bake.step(engine, &can);
         if self.app.dry_run {
             return self.print(&step, plans, images);
         }

@@ -25,20 +25,10 @@ pub struct Capabilities {
     pub version: String,
     /// How it keeps images.
     pub image_store: ImageStore,
-    /// Driver of the builder that is used when none is named: `docker`, `docker-container`, …
-    pub driver: String,
-    /// Platforms that this builder can run: `linux/amd64`, …
-    pub platforms: Vec<String>,
     /// Whether `buildx bake` knows `--allow`; where it does, it wants it for the host's network.
     pub bake_allow: bool,
     /// Whether `buildx bake` heeds `network` of a target; old ones drop it without a word.
     pub bake_network: bool,
-    /// Whether containers and build steps reach the outside without naming a network.
-    pub default_network: bool,
-    /// Processors of the engine's machine.
-    pub cpus: u64,
-    /// Memory of the engine's machine in bytes.
-    pub memory: u64,
 }
 
 /// Where an engine keeps its data.
@@ -58,32 +48,18 @@ struct Info {
     docker_root_dir: String,
     operating_system: String,
     driver_status: Option<Vec<Vec<String>>>,
-    #[serde(rename = "NCPU")]
-    cpus: u64,
-    mem_total: u64,
 }
 
 /// Asks the engine.
 pub fn ask(engine: &Engine) -> Result<Capabilities> {
     let info = info(engine)?;
     // The words of a builder that is broken are no answer; the build itself will say what is wrong with it.
-    let text = |args: &[&str]| {
-        let step = engine.docker("what the engine can do", args.iter().copied());
-        step.output().map(|out| out.stdout)
-    };
-    let builder = text(&["buildx", "inspect"])?;
-    let bake = text(&["buildx", "bake", "--help"])?;
-    let networks = text(&["network", "ls", "--format", "{{.Name}}"])?;
+    let bake = engine.docker("what bake can do", ["buildx", "bake", "--help"]).output()?.stdout;
     Ok(Capabilities {
         version: info.server_version.clone(),
         image_store: info.image_store(),
-        driver: field(&builder, "Driver").unwrap_or_default().to_owned(),
-        platforms: platforms(&builder),
         bake_allow: bake.contains("--allow"),
         bake_network: keeps_network(engine)?,
-        default_network: engine.kind() == Kind::Docker && networks.lines().any(|n| n == "bridge"),
-        cpus: info.cpus,
-        memory: info.mem_total,
     })
 }
 
@@ -155,25 +131,6 @@ impl Info {
     }
 }
 
-/// The value of a field in the answer of `docker buildx inspect`.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let value = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));
-    value.map(str::trim)
-}
-
-/// The platforms of every node of a builder. A star marks those that a person named.
-fn platforms(inspect: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    for line in inspect.lines().filter_map(|l| l.strip_prefix("Platforms:")) {
-        for name in line.split(',').map(|p| p.trim().trim_end_matches('*').to_owned()) {
-            if !name.is_empty() && !all.contains(&name) {
-                all.push(name);
-            }
-        }
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,15 +144,6 @@ mod tests {
         assert_eq!(store(containerd), ImageStore::Containerd);
         assert_eq!(store(classic), ImageStore::Classic);
         assert_eq!(store(r#"{"DriverStatus":null}"#), ImageStore::Classic);
-    }
-
-    #[test]
-    fn builders_tell_their_driver_and_platforms() {
-        let text = "Name:          default\nDriver:        docker\n\nNodes:\nName:             default\n\
-            Platforms:        linux/amd64, linux/amd64/v2\nName: b\nPlatforms: linux/arm64*, linux/amd64\n";
-        assert_eq!(field(text, "Driver"), Some("docker"));
-        assert_eq!(platforms(text), ["linux/amd64", "linux/amd64/v2", "linux/arm64"]);
-        assert_eq!((field("", "Driver"), platforms("")), (None, vec![]));
     }
 
     #[test]

@@ -30,8 +30,8 @@ fn is_nvidia(wheel: &Wheel) -> bool {
     wheel.name.starts_with("nvidia-") || wheel.name.starts_with("cuda-")
 }
 
-/// Spreads wheels over layers, those first that change least often: NVIDIA's libraries, then Triton and torch, then the
-/// rest. A package bigger than `own_above_mb` (megabytes of 10^6 bytes) has a layer of its own; the small ones share
+/// Spreads wheels over layers: NVIDIA's libraries, which change least often, then Triton, the rest, and torch, whose
+/// stage takes longest: BuildKit joins layers in their order, so what is ready early must not wait behind it. A package bigger than `own_above_mb` (megabytes of 10^6 bytes) has a layer of its own; the small ones share
 /// `nvidia` and `python`.
 pub fn layers(wheels: &[Wheel], own_above_mb: u64) -> Vec<Layer<'_>> {
     let mut groups: BTreeMap<(u8, &str), Vec<&Wheel>> = BTreeMap::new();
@@ -48,9 +48,9 @@ fn group(wheel: &Wheel, own_above_mb: u64) -> (u8, &str) {
     match (own, is_nvidia(wheel), name) {
         (true, true, _) => (0, name),
         (false, true, _) => (1, NVIDIA),
-        (true, false, "torch") => (3, name),
+        (true, false, "torch") => (4, name),
         (true, false, _) => (2, name),
-        (false, false, _) => (4, REST),
+        (false, false, _) => (3, REST),
     }
 }
 
@@ -86,8 +86,8 @@ mod tests {
             ("nvidia-cublas", "nvidia-cublas"),
             ("nvidia", "cuda-toolkit+nvidia-nvtx"),
             ("triton", "triton"),
-            ("torch", "torch"),
             ("python", "numpy+torchvision"),
+            ("torch", "torch"),
         ];
         assert_eq!(shown, expected.map(|(a, b)| (a, b.to_owned())));
     }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Raised whenever the code below writes other bytes for the same wish, so that no cached root is taken for the new one.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 
 /// What a root is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ pub struct RootLayout {
     pub dir: PathBuf,
     /// Digest of the manifest: `sha256:…`.
     pub digest: String,
-    /// Digest of the layer as a tar, which is also how it is stored.
+    /// Digest of the layer as a tar: the same whatever compresses it.
     pub diff_id: String,
-    /// Size of the layer.
+    /// Size of the layer as a tar.
     pub bytes: u64,
     /// Versions by package; a package of a foreign architecture is `name:arch`.
     pub packages: BTreeMap<String, String>,

@@ -45,7 +45,7 @@ impl Doubles {
         let telling = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
-                ["buildx", "bake", "--help", ..] => None,
+                ["buildx", "bake", "--help" | "--print", ..] => None,
                 ["buildx", "bake", ..] => Some("bake".to_owned()),
                 ["run", ..] => Some("smoke".to_owned()),
                 ["image", "tag", _, to] => Some(format!("tag {to}")),
