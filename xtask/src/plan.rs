@@ -11,6 +11,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Raised when this program exports other bytes for the same input, so that no image is taken for the new one.
+const RECIPE: u32 = 2;
+
 /// One image of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Planned {
@@ -94,7 +97,8 @@ impl Sources<'_> {
         force: bool,
     ) -> Result<Planned> {
         let folder = Path::new("images").join(release);
-        let base_input = digest::of_json(&(root, self.below(&folder.join("base"))))?;
+        let base_input =
+            digest::of_json(&(RECIPE, root, &self.catalog.base.layers, self.below(&folder.join("base"))))?;
         let mut tiers = Vec::new();
         let mut tier = variant;
         while tier != "base" {

@@ -78,11 +78,12 @@ impl Bake<'_> {
             settings.push(label("input", &image.input));
             settings.push(label("base-input", &image.base_input));
             settings.push(label("root", &self.root.1.digest));
+            // Docker's own media types know no zstd: an image with them runs, and is in no list of images.
             if can.image_store == ImageStore::Containerd {
                 let layers = &self.catalog.base.layers;
                 let (compression, level) = (layers.compression.as_str(), layers.level);
                 settings.push(format!(
-                    "{target}.output=type=image,compression={compression},compression-level={level}"
+                    "{target}.output=type=image,oci-mediatypes=true,compression={compression},compression-level={level}"
                 ));
             }
         }
