@@ -68,6 +68,19 @@ const PHRASES: &[(Id, &[&str])] = &[
     ),
 ];
 
+/// An address without the `user:password@` of its authority, wherever it stands in a text.
+pub fn strip_credentials(text: &str) -> String {
+    let mut parts = text.split("://");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(part.len());
+        let keep = part[..end].rfind('@').map_or(0, |at| at + 1);
+        out.push_str("://");
+        out.push_str(&part[keep..]);
+    }
+    out
+}
+
 /// What a program's words mean, if they are known.
 pub fn classify(text: &str) -> Option<Id> {
     let text = text.to_lowercase();
@@ -94,7 +107,7 @@ pub fn cure(id: Id) -> &'static str {
 /// An error for a failed program: a refusal with an id where its words are known, otherwise with `otherwise`.
 pub fn error(doing: &str, text: &str, otherwise: Id) -> anyhow::Error {
     let id = classify(text).unwrap_or(otherwise);
-    let said = tail(text.trim_end(), 12).replace('\n', "\n    ");
+    let said = strip_credentials(&tail(text.trim_end(), 12)).replace('\n', "\n    ");
     Refusal::from(Problem::new(id, doing, format!("it failed:\n    {said}"), cure(id))).into()
 }
 
@@ -106,6 +119,20 @@ pub fn refuse_or_bail<T>(doing: &str, text: &str) -> anyhow::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_are_taken_out_of_addresses_only() {
+        let cases = [
+            ("https://u:p@mirror.example.org/debian x", "https://mirror.example.org/debian x"),
+            ("deb https://u:p%40@m.example.org:8080 a", "deb https://m.example.org:8080 a"),
+            ("http://m.example.org/a@b", "http://m.example.org/a@b"),
+            ("mail me@example.org", "mail me@example.org"),
+            ("a http://u@x/ b http://v:w@y/", "a http://x/ b http://y/"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(strip_credentials(text), want);
+        }
+    }
 
     #[test]
     fn the_words_of_real_programs_are_known() {

@@ -125,19 +125,6 @@ impl Archives {
     }
 }
 
-/// An address without the `user:password@` of its authority, wherever it stands in a text.
-pub fn strip_credentials(text: &str) -> String {
-    let mut parts = text.split("://");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(part.len());
-        let keep = part[..end].rfind('@').map_or(0, |at| at + 1);
-        out.push_str("://");
-        out.push_str(&part[keep..]);
-    }
-    out
-}
-
 /// A key that stands inside a deb822 source cannot stand in a one-line source: it is written to a file.
 fn extract_keys(entries: &mut [Entry], keys: &Path) -> Result<()> {
     for entry in entries {
@@ -160,20 +147,6 @@ fn extract_keys(entries: &mut [Entry], keys: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn credentials_are_taken_out_of_addresses_only() {
-        let cases = [
-            ("https://u:p@mirror.example.org/debian x", "https://mirror.example.org/debian x"),
-            ("deb https://u:p%40@m.example.org:8080 a", "deb https://m.example.org:8080 a"),
-            ("http://m.example.org/a@b", "http://m.example.org/a@b"),
-            ("mail me@example.org", "mail me@example.org"),
-            ("a http://u@x/ b http://v:w@y/", "a http://x/ b http://y/"),
-        ];
-        for (text, want) in cases {
-            assert_eq!(strip_credentials(text), want);
-        }
-    }
 
     #[test]
     fn a_key_inside_a_source_becomes_a_file() {

@@ -1,7 +1,6 @@
 //! What apt and dpkg say when they fail, sorted into refusals.
 
-use super::strip_credentials;
-use crate::faults;
+use crate::faults::{self, strip_credentials};
 use crate::problem::{Id, Problem, Refusal};
 
 /// Phrases in lower case, what they mean, and the way out. The first that is found decides. What is not here is looked

@@ -13,7 +13,7 @@ mod hold;
 mod host;
 mod sources;
 
-pub use archives::{Archives, Family, Source, strip_credentials};
+pub use archives::{Archives, Family, Source};
 pub use bundle::{Bundle, Wanted, path_with};
 pub use candidates::Candidate;
 pub use failure::refusal;

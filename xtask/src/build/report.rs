@@ -1,6 +1,7 @@
 //! A build as a person follows it: on a terminal one moving line, elsewhere a line a step, in the end a table of times.
 
 use super::progress::{Event, Phases, Progress};
+use crate::faults::strip_credentials;
 use crate::out::Out;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
@@ -36,6 +37,9 @@ impl Report<'_> {
 
     /// Takes a line of the build.
     pub fn line(&mut self, line: &str) {
+        // pip repeats the address of an index with the password that was given in it.
+        let line = strip_credentials(line);
+        let line = line.as_str();
         // The log is for people; a full disk is reported by what fails because of it.
         writeln!(self.log, "{line}").ok();
         self.tail.push(line.to_owned());

@@ -3,7 +3,7 @@
 //! Change [`super::RECIPE`] with anything here that changes what is written.
 
 use super::{RootSpec, Sources};
-use crate::apt::strip_credentials;
+use crate::faults::strip_credentials;
 use crate::runner::quote;
 use std::fmt::Write;
 use std::path::Path;

@@ -216,12 +216,15 @@ fn a_dry_run_prints_the_very_commands_and_runs_none() {
 
 #[test]
 fn a_password_of_an_index_is_in_no_argument_and_no_word() {
-    let doubles = Doubles::new().say("bake", "fails").say("bake.rc", "1");
+    let words = "Looking in indexes: https://user:canary@index.example/simple";
+    let doubles = Doubles::new().say("bake", words).say("bake.rc", "1");
     let index = [("UV_DEFAULT_INDEX", "https://user:canary@index.example/simple")];
     let outcome = doubles.run(&["build", "--variant", "runtime", "--verbose"], &index);
     outcome.expect(1, &["E_BUILD"]);
     let calls = std::fs::read_to_string(doubles.copy.path("double/calls")).unwrap();
     assert!(calls.contains("base-2-15.secrets=id=uv,src="), "{calls}");
+    let log = std::fs::read_to_string(doubles.copy.path("target/xtask/logs/build.log")).unwrap();
+    assert!(log.contains("https://index.example/simple") && !log.contains("canary"), "{log}");
     assert!(
         !calls.contains("canary") && !outcome.stderr.contains("canary") && !outcome.stdout.contains("canary")
     );
