@@ -169,7 +169,10 @@ pub fn changes(old: Option<&Lock>, new: &Lock) -> Vec<String> {
             let wheels = release.wheels.values().flatten();
             wheels.map(|wheel| (wheel.name.clone(), wheel.version.clone())).collect()
         };
-        let before = old.releases.get(name).map(versions).unwrap_or_default();
+        let Some(before) = old.releases.get(name).map(versions) else {
+            lines.push(format!("release {name} is new: {} packages", versions(release).len()));
+            continue;
+        };
         lines.extend(
             differences(&before, &versions(release))
                 .into_iter()
