@@ -14,5 +14,5 @@ pub use host::revision;
 pub use images::{Images, Tagged};
 pub use progress::Phases;
 pub use report::Report;
-pub use roots::moved;
+pub use roots::Roots;
 pub use secrets::Secrets;

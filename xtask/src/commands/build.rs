@@ -1,17 +1,17 @@
 //! `build`: plan → root → bake → smoke → tags; the digests alone on standard output.
 
-use super::{App, list, smoke};
-use crate::build::{self, Bake, Images, Phases, Report, Secrets, Tagged, candidate, disk};
+use super::{App, smoke};
+use crate::build::{self, Bake, Images, Phases, Report, Roots, Secrets, Tagged, candidate, disk};
 use crate::catalog::Platform;
 use crate::cli::{Build as Args, Select};
-use crate::engine::Engine;
+use crate::engine::{Capabilities, Engine};
 use crate::faults;
-use crate::lock::{FILE, Lock};
+use crate::lock::Lock;
 use crate::plan::{Action, Planned, Sources};
-use crate::problem::{Id, Problem, all_or_nothing, refuse};
+use crate::problem::{Id, refuse};
 use crate::project::{Chosen, Project};
 use crate::render::Files;
-use crate::root::{self, RootLayout, RootSpec};
+use crate::root::RootLayout;
 use crate::runner::Step;
 use crate::smoke::{Record, Request};
 use anyhow::Result;
@@ -31,11 +31,11 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let order =
         Order { app, args, project: &project, lock: &lock, files: &files, secrets: &secrets, platform };
     let engine = app.find_engine(&project)?;
-    if engine.is_new() {
+    if engine.is_new() && !app.dry_run {
         // It will have to hold everything: ask for room before anything is fetched.
         disk::check(app.state(), disk::needed(order.wheel_bytes(&chosen)?))?;
     }
-    engine.up(&|line| app.out.say(line))?;
+    app.start(&engine)?;
     let mut done = Vec::new();
     for (root, chosen) in by_root(&project, &chosen, &args.select)? {
         done.extend(order.build_on(&engine, &root, &chosen)?);
@@ -49,7 +49,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// Images by the root that they stand on.
-fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
+pub(super) fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
     let mut groups: Vec<(String, Chosen)> = Vec::new();
     for (release, variant) in chosen {
         let (own, _) = project.catalog.root_of(project.catalog.release(release)?);
@@ -112,28 +112,19 @@ impl Order<'_> {
         Ok(done)
     }
 
-    /// The root file system, and what moved since it was locked.
     fn root(&self, name: &str) -> Result<RootLayout> {
-        let sources = self.args.apt_sources.as_deref().map(std::path::absolute).transpose()?;
-        let spec = RootSpec::new(&self.project.catalog, name, self.platform, self.lock.epoch, sources);
-        let layout = root::provide(&spec, self.app.state(), false, &|line| self.app.out.say(line))?;
-        let locked = self.lock.roots.get(name).and_then(|platforms| platforms.get(&self.platform));
-        let moved = locked.map(|locked| build::moved(locked, &layout)).unwrap_or_default();
-        if self.args.locked {
-            let problem = |what| {
-                Problem::new(
-                    Id::RootMoved,
-                    format!("{FILE}: root {name}"),
-                    what,
-                    "give a snapshot mirror of the lock's date with --apt-sources, or run `cargo xtask lock --update`",
-                )
-            };
-            all_or_nothing(moved.into_iter().map(problem).collect())?;
-        } else if !moved.is_empty() {
-            self.app.out.say(&format!("the root {name} moved since it was locked; taking the new packages:"));
-            moved.iter().for_each(|line| self.app.out.say(&format!("  {line}")));
+        let roots = Roots {
+            catalog: &self.project.catalog,
+            lock: self.lock,
+            platform: self.platform,
+            sources: self.args.apt_sources.as_deref().map(std::path::absolute).transpose()?,
+            state: self.app.state(),
+            say: &|line| self.app.out.say(line),
+        };
+        match self.app.dry_run {
+            true => roots.known(name),
+            false => roots.provide(name, self.args.locked),
         }
-        Ok(layout)
     }
 
     fn plans(&self, images: &Images, chosen: &Chosen, layout: &RootLayout) -> Result<Vec<Planned>> {
@@ -165,7 +156,7 @@ impl Order<'_> {
             revision: &build::revision(&self.project.catalog.folder()),
             builder: self.args.builder.as_deref(),
         };
-        let can = engine.capabilities()?;
+        let can = if engine.answers() { engine.capabilities()? } else { Capabilities::of_private() };
         if engine.build_network().is_some() && !can.bake_network {
             return refuse(
                 Id::Engine,
@@ -263,30 +254,4 @@ fn times(phases: &Phases) -> String {
         "times: fetch {:.1} s, install {:.1} s, join {:.1} s, export {:.1} s, unpack {:.1} s",
         phases.fetch, phases.install, phases.copy, phases.export, phases.unpack
     )
-}
-
-/// `plan`: the same decisions, on the root that is cached or locked; nothing is built.
-pub fn plan(app: &App, select: &Select) -> Result<()> {
-    let project = app.project()?;
-    let chosen = project.select(select)?;
-    let (lock, files) = project.proved()?;
-    let engine = app.engine(&project)?;
-    let images = Images { engine: &engine, catalog: &project.catalog };
-    let existing = images.existing()?;
-    let rootfs = project.rootfs()?;
-    let sources = Sources { catalog: &project.catalog, lock: &lock, files: &files, rootfs: &rootfs };
-    let platform = select.platform.unwrap_or_else(Platform::host);
-    let mut plans = Vec::new();
-    for (root, chosen) in by_root(&project, &chosen, select)? {
-        let spec = RootSpec::new(&project.catalog, &root, platform, lock.epoch, None);
-        let locked = lock.roots.get(&root).and_then(|platforms| platforms.get(&platform));
-        let digest = match root::cached(&spec, app.state())? {
-            Some(layout) => layout.digest,
-            None => locked.map(|locked| locked.digest.clone()).unwrap_or_default(),
-        };
-        for (release, variant) in chosen {
-            plans.push(sources.plan(&release, &variant, &digest, &existing, false)?);
-        }
-    }
-    app.out.result(&list::plans(&plans), &plans)
 }

@@ -6,6 +6,7 @@ mod ci;
 mod engine;
 mod list;
 mod lock;
+mod plan;
 mod render;
 mod smoke;
 
@@ -72,11 +73,22 @@ impl App {
         Engine::find(self.choice(), &self.state, project.suite())
     }
 
-    /// An engine that answers, started if it is the private one.
+    /// An engine that answers, started if it is the private one; a dry run starts none.
     pub fn engine(&self, project: &Project) -> Result<Engine> {
         let engine = self.find_engine(project)?;
-        engine.up(&|line| self.out.say(line))?;
+        self.start(&engine)?;
         Ok(engine)
+    }
+
+    /// Starts an engine, or says that it would be started.
+    pub fn start(&self, engine: &Engine) -> Result<()> {
+        if !self.dry_run {
+            return engine.up(&|line| self.out.say(line));
+        }
+        if !engine.answers() {
+            self.out.say("the private engine would be started first");
+        }
+        Ok(())
     }
 
     /// A log file below the state folder, made anew.
@@ -95,7 +107,7 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Check => check::run(&app),
         Command::List => list::run(&app),
-        Command::Plan(select) => build::plan(&app, &select),
+        Command::Plan(select) => plan::run(&app, &select),
         Command::Lock(args) => lock::run(&app, &args),
         Command::Render(args) => render::run(&app, &args),
         Command::Build(args) => build::run(&app, &args),

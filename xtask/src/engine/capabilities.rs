@@ -31,6 +31,18 @@ pub struct Capabilities {
     pub bake_network: bool,
 }
 
+impl Capabilities {
+    /// What a private engine can do once it is started: a dry run starts none to ask.
+    pub fn of_private() -> Capabilities {
+        Capabilities {
+            version: String::new(),
+            image_store: ImageStore::Containerd,
+            bake_allow: true,
+            bake_network: true,
+        }
+    }
+}
+
 /// Where an engine keeps its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Disk {

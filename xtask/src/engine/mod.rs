@@ -59,6 +59,11 @@ impl Engine {
         }
     }
 
+    /// Whether it answers now, without being started.
+    pub fn answers(&self) -> bool {
+        self.private.as_ref().is_none_or(Private::answers)
+    }
+
     /// A docker command for this engine.
     pub fn docker<S: Into<String>>(
         &self,

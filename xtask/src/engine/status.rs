@@ -34,7 +34,7 @@ pub struct Status {
 /// Errors: those of [`Engine::find`].
 pub fn status(choice: Choice, state: &Path, suite: &str) -> Result<Status> {
     let engine = Engine::find(choice, state, suite)?;
-    let running = engine.private.as_ref().is_none_or(Private::answers);
+    let running = engine.answers();
     let mut status = match &engine.private {
         Some(private) => of_private(private, running),
         None => Status::empty(Kind::Docker, running),
