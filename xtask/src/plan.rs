@@ -4,8 +4,7 @@ use crate::catalog::Catalog;
 use crate::digest;
 use crate::lock::Lock;
 use crate::render::{self, Files};
-use crate::resolve::Resolved;
-use crate::tags::{Truth, tags};
+use crate::tags::references;
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -133,19 +132,6 @@ impl Sources<'_> {
     fn below(&self, folder: &Path) -> Vec<(&PathBuf, &String)> {
         self.files.iter().filter(|(path, _)| path.starts_with(folder)).collect()
     }
-}
-
-/// The references that an image will have if it holds what was planned, without a registry.
-pub fn references(catalog: &Catalog, facts: &Resolved, variant: &str) -> Result<Vec<String>> {
-    let truth = Truth {
-        torch: &facts.torch,
-        release: &facts.release,
-        cuda: &facts.cuda,
-        cudnn: &facts.cudnn,
-        variant,
-    };
-    let tags = tags(catalog, &truth)?;
-    Ok(tags.into_iter().map(|tag| format!("{}:{tag}", catalog.repository)).collect())
 }
 
 fn decide(there: Option<&Inputs>, input: &str, base_input: &str, force: bool) -> (Action, Reason) {

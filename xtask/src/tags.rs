@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, TAG_FIELDS, tag_fields};
 use crate::problem::{Id, Problem, Refusal};
+use crate::resolve::Resolved;
 
 /// What a tag may tell, read out of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,19 @@ pub fn tags(catalog: &Catalog, truth: &Truth) -> anyhow::Result<Vec<String>> {
         })
         .collect();
     if illegal.is_empty() { Ok(tags) } else { Err(Refusal(illegal).into()) }
+}
+
+/// The references that an image will have if it holds what was planned, without a registry.
+pub fn references(catalog: &Catalog, facts: &Resolved, variant: &str) -> anyhow::Result<Vec<String>> {
+    let truth = Truth {
+        torch: &facts.torch,
+        release: &facts.release,
+        cuda: &facts.cuda,
+        cudnn: &facts.cudnn,
+        variant,
+    };
+    let tags = tags(catalog, &truth)?;
+    Ok(tags.into_iter().map(|tag| format!("{}:{tag}", catalog.repository)).collect())
 }
 
 fn fill(template: &str, truth: &Truth) -> String {

@@ -228,6 +228,14 @@ impl Catalog {
         self.file.parent().unwrap_or(Path::new("")).to_owned()
     }
 
+    /// Names of the releases by their numbers, so that 2.15 comes before 2.9.
+    pub fn releases_newest_first(&self) -> Vec<&str> {
+        let numbers = |name: &str| name.split('.').map_while(|part| part.parse().ok()).collect::<Vec<u32>>();
+        let mut names: Vec<&str> = self.releases.keys().map(String::as_str).collect();
+        names.sort_by_key(|name| std::cmp::Reverse(numbers(name)));
+        names
+    }
+
     /// The platform whose facts stand in files that exist once for all platforms.
     pub fn first_platform(&self) -> Platform {
         self.defaults.platforms.first().copied().unwrap_or(Platform::Amd64)

@@ -26,19 +26,12 @@ pub fn run(app: &App) -> Result<()> {
     // A list is of use although the lock is stale: only the sizes are missing then.
     let lock = project.lock().ok();
     let mut rows = Vec::new();
-    let mut names: Vec<&String> = project.resolved.keys().collect();
-    names.sort_by_key(|name| std::cmp::Reverse(numbers(name)));
-    for name in names {
+    for name in project.catalog.releases_newest_first() {
         for variant in project.catalog.variants.keys() {
             rows.push(row(&project, lock.as_ref(), name, variant)?);
         }
     }
     app.out.result(&table(&rows), &rows)
-}
-
-/// The numbers of a name, so that 2.15 is more than 2.9.
-fn numbers(name: &str) -> Vec<u32> {
-    name.split('.').filter_map(|part| part.parse().ok()).collect()
 }
 
 fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Result<Row> {

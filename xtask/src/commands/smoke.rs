@@ -2,8 +2,9 @@
 
 use super::App;
 use crate::cli::Smoke as Args;
-use crate::plan;
+
 use crate::smoke::{Record, Request};
+use crate::tags;
 use anyhow::Result;
 
 /// A variant is compared with its plan; any other image is judged by its own checks.
@@ -15,7 +16,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
             let release = args.release.as_ref().unwrap_or(&project.catalog.defaults.release);
             project.catalog.release(release)?;
             let facts = &project.resolved[release];
-            let references = plan::references(&project.catalog, facts, variant)?;
+            let references = tags::references(&project.catalog, facts, variant)?;
             (references[0].clone(), Some(facts))
         }
         (None, image) => (image.clone().unwrap_or_default(), None),

@@ -2,6 +2,7 @@
 
 mod bake;
 mod layers;
+mod page;
 
 pub use bake::{FILE as BAKE_FILE, root_variable, target};
 
@@ -88,6 +89,7 @@ pub fn render(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<F
         }
     }
     out.insert(Path::new(IMAGES).join(BAKE_FILE), bake::file(catalog, lock)?);
+    out.insert(Path::new(IMAGES).join("README.md"), page::page(catalog, lock, templates)?);
     Ok(out)
 }
 

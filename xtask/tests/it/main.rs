@@ -3,6 +3,7 @@
 
 mod arrows;
 mod order;
+mod readme;
 mod real;
 mod refusals;
 mod support;

@@ -1,0 +1,58 @@
+//! `images/README.md`: every image with what a person chooses by.
+
+use super::Templates;
+use crate::catalog::Catalog;
+use crate::lock::Lock;
+use crate::tags::references;
+use anyhow::Result;
+use serde::Serialize;
+use tera::Context;
+
+#[derive(Serialize)]
+struct Row<'a> {
+    release: &'a str,
+    variant: &'a str,
+    torch: &'a str,
+    torchvision: &'a str,
+    torchaudio: &'a str,
+    cuda: &'a str,
+    cuda_build: &'a str,
+    cudnn: &'a str,
+    python: &'a str,
+    driver_floor: &'a str,
+    arch_list: String,
+    wheels: String,
+    tags: Vec<String>,
+}
+
+/// The page as text, the newest release first.
+pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<String> {
+    let platform = catalog.first_platform();
+    let mut rows = Vec::new();
+    for name in catalog.releases_newest_first() {
+        let release = &lock.releases[name];
+        let facts = &release.facts;
+        let bytes: u64 = release.wheels(platform)?.iter().map(|wheel| wheel.bytes).sum();
+        for variant in catalog.variants.keys() {
+            rows.push(Row {
+                release: name,
+                variant,
+                torch: &facts.torch,
+                torchvision: &facts.torchvision,
+                torchaudio: facts.torchaudio.as_deref().unwrap_or("–"),
+                cuda: &facts.cuda,
+                cuda_build: &facts.cuda_build,
+                cudnn: &facts.cudnn,
+                python: &facts.python,
+                driver_floor: &facts.driver_floor,
+                arch_list: facts.platforms.get(&platform).map(|p| p.arch_list.join(" ")).unwrap_or_default(),
+                wheels: format!("{:.2} GB", bytes as f64 / 1e9),
+                tags: references(catalog, facts, variant)?,
+            });
+        }
+    }
+    let mut context = Context::new();
+    context.insert("default", &catalog.defaults.release);
+    context.insert("rows", &rows);
+    templates.render("README.md.tera", &context)
+}
