@@ -35,10 +35,8 @@ impl Bake<'_> {
             .docker("build the images", ["buildx", "bake", "--file", &file, "--progress", "plain"])
             .args(["--provenance=false"])
             .env(render::root_variable(self.root.0), self.root_address())
-            .env("REVISION", self.revision);
-        if let Some(network) = engine.build_network() {
-            step = step.env("NETWORK", network);
-        }
+            .env("REVISION", self.revision)
+            .env("BUILD_NETWORK", engine.build_network().unwrap_or("default"));
         step = step.args(self.permissions(engine, can)).args(self.settings(can));
         if let Some(builder) = self.builder {
             step = step.args(["--builder", builder]);

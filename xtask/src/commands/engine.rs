@@ -40,6 +40,7 @@ fn text(status: &Status) -> String {
         ("engine", Some(word(status.kind))),
         ("running", Some(status.running.to_string())),
         ("socket", path(&status.socket)),
+        ("client", status.client.clone()),
         ("image store", status.image_store.map(word)),
         ("data", path(&status.data_root)),
         ("data size", bytes(status.data_bytes)),

@@ -19,6 +19,8 @@ pub struct Status {
     pub versions: BTreeMap<String, String>,
     /// The socket of a private engine.
     pub socket: Option<PathBuf>,
+    /// How a person speaks to a private engine: the beginning of a docker command.
+    pub client: Option<String>,
     /// Where its data is, if that is on this machine.
     pub data_root: Option<PathBuf>,
     /// Bytes that the data takes, where they can be counted.
@@ -60,6 +62,7 @@ impl Status {
             running,
             versions: BTreeMap::new(),
             socket: None,
+            client: None,
             data_root: None,
             data_bytes: None,
             free_bytes: None,
@@ -73,6 +76,11 @@ fn of_private(private: &Private, running: bool) -> Status {
     Status {
         versions: private.bundle().map(|b| b.versions).unwrap_or_default(),
         socket: Some(private.socket()),
+        client: Some(format!(
+            "{} --host unix://{}",
+            private.state.join("tools/engine/usr/bin/docker").display(),
+            private.socket().display()
+        )),
         data_bytes: Some(size(&data)),
         data_root: Some(data),
         ..Status::empty(Kind::Private, running)

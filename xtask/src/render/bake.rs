@@ -44,7 +44,7 @@ fn variables(catalog: &Catalog) -> Value {
     for root in catalog.roots.keys() {
         variables.insert(root_variable(root), json!({"default": format!("docker-image://{root}")}));
     }
-    variables.insert("NETWORK".to_owned(), json!({"default": "default"}));
+    variables.insert("BUILD_NETWORK".to_owned(), json!({"default": "default"}));
     variables.insert("REVISION".to_owned(), json!({"default": "unknown"}));
     Value::Object(variables)
 }
@@ -53,7 +53,7 @@ fn base(lock: &Lock, name: &str, release: &LockedRelease) -> Value {
     json!({
         "context": format!("images/{name}/base"),
         "contexts": {"root": format!("${{{}}}", root_variable(&release.root))},
-        "network": "${NETWORK}",
+        "network": "${BUILD_NETWORK}",
         "args": args(lock),
     })
 }
@@ -69,7 +69,7 @@ fn variant_target(
     json!({
         "context": format!("images/{name}/{variant}"),
         "contexts": {from: format!("target:{}", target(from, name)), "rootfs": "templates/rootfs"},
-        "network": "${NETWORK}",
+        "network": "${BUILD_NETWORK}",
         "args": args(lock),
         "labels": labels(catalog, lock, name, release, variant),
     })
