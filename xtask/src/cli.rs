@@ -63,6 +63,8 @@ pub enum Command {
     Check,
     /// Releases and variants: CUDA, Python, driver floor, tags, sizes
     List,
+    /// Do versions, GPU and driver go together? Why, and what to take instead
+    Explain(Explain),
     /// What would be built or skipped, each with its reason
     Plan(Select),
     /// Fix every input: digests, wheel hashes, tool versions
@@ -116,6 +118,36 @@ pub struct Select {
     /// The platform [default: this machine's]
     #[arg(long, value_name = "OS/ARCH", value_parser = platform)]
     pub platform: Option<Platform>,
+}
+
+/// `explain`.
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("about").args(["torch", "cuda", "image"]).required(true).multiple(true)))]
+pub struct Explain {
+    /// The version of torch, or a line: 2.9 is its newest patch [default: the newest with that CUDA]
+    #[arg(long, value_name = "VERSION")]
+    pub torch: Option<String>,
+    /// The CUDA: 12.8, 12.8.1 or cu128 [default: what PyPI serves]
+    #[arg(long, value_name = "VERSION")]
+    pub cuda: Option<String>,
+    /// The interpreter: 3.13, or 3.13t without the lock
+    #[arg(long, value_name = "VERSION")]
+    pub python: Option<String>,
+    /// The platform [default: the GPU's only one, else the catalog's first]
+    #[arg(long, value_name = "OS/ARCH", value_parser = platform)]
+    pub platform: Option<Platform>,
+    /// The GPU as `nvidia-smi` names it, e.g. "GTX 1080 Ti"
+    #[arg(long, value_name = "NAME", conflicts_with = "sm")]
+    pub gpu: Option<String>,
+    /// The GPU's compute capability: 6.1
+    #[arg(long, value_name = "X.Y")]
+    pub sm: Option<String>,
+    /// The driver's version: 535.104.05
+    #[arg(long, value_name = "VERSION")]
+    pub driver: Option<String>,
+    /// An image to take apart: pytorch/pytorch:TAG or nvidia/cuda:TAG
+    #[arg(long, value_name = "REFERENCE")]
+    pub image: Option<String>,
 }
 
 /// `lock`: say whether the lock fits, or make it anew.

@@ -8,6 +8,7 @@ mod commands;
 mod compat;
 mod digest;
 mod engine;
+mod explain;
 mod faults;
 mod files;
 mod lock;

@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod ci;
 mod engine;
+mod explain;
 mod list;
 mod lock;
 mod plan;
@@ -107,6 +108,7 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Check => check::run(&app),
         Command::List => list::run(&app),
+        Command::Explain(args) => explain::run(&app, args),
         Command::Plan(select) => plan::run(&app, &select),
         Command::Lock(args) => lock::run(&app, &args),
         Command::Render(args) => render::run(&app, &args),

@@ -1,10 +1,12 @@
 //! Which versions go together, on what: the facts of `data/compat.yaml` as types, and questions about them.
 
+mod gpu;
 mod query;
 #[cfg(test)]
 mod tests;
 mod version;
 
+pub use gpu::{Gpu, Sm};
 pub use query::Known;
 pub use version::Version;
 
@@ -31,6 +33,14 @@ pub struct Compat {
     pub cudnn: Group<Vec<String>>,
     /// Which driver is needed.
     pub drivers: Drivers,
+    /// GPUs by name.
+    pub gpus: Group<Gpu>,
+    /// Words in names of GPUs that do not tell them apart.
+    pub gpu_words: Vec<String>,
+    /// Forms of tags by repository.
+    pub image_tags: Group<ImageTags>,
+    /// The month in which standard support of a release of Ubuntu ended.
+    pub ubuntu_ended: Group<String>,
     /// The nvidia/cuda images by toolkit.
     pub nvidia_cuda_images: Group<CudaImage>,
     /// Every version of torch.
@@ -81,6 +91,16 @@ pub struct CudaImage {
     pub cudnn: Option<String>,
     /// Releases of Ubuntu that they exist for.
     pub ubuntu: Vec<String>,
+}
+
+/// How the tags of a repository are read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageTags {
+    /// The flavors that there are.
+    pub flavors: Vec<String>,
+    /// Forms with fields in braces, `{toolkit}-{flavor}`, the first that fits.
+    pub tags: Vec<String>,
 }
 
 /// One version of torch.

@@ -30,6 +30,12 @@ impl Compat {
         self.torch.facts.get_key_value(&Version::parse(text)?)
     }
 
+    /// The newest torch of a line: 2.9.1 for `2.9`; a whole version means itself.
+    pub fn newest_of(&self, line: &str) -> Option<(&Version, &Torch)> {
+        let mut newest_first = self.torch.facts.iter().rev();
+        self.torch(line).or_else(|| newest_first.find(|(version, _)| is_in_line(&version.to_string(), line)))
+    }
+
     /// The oldest and the newest torch that there are facts on.
     pub fn range(&self) -> Option<(&Version, &Version)> {
         let versions = &self.torch.facts;
@@ -79,6 +85,29 @@ impl Compat {
         Some(self.drivers.minor_version_compatibility.facts.get(major)?.as_str())
     }
 
+    /// The CUDA build that a toolkit belongs to: `cu121` for `12.1.0`; also for `12.1` and `cu121`.
+    pub fn build_of_toolkit(&self, text: &str) -> Option<&str> {
+        let mut builds = self.cuda.facts.iter();
+        let means = |name: &str, version: &str| name == text || is_in_line(text, version);
+        builds.find(|(name, cuda)| means(name, &cuda.version)).map(|(name, _)| name.as_str())
+    }
+
+    /// The lowest driver for any toolkit of the major that a toolkit or CUDA version belongs to, and that major.
+    pub fn floor_of_toolkit(&self, text: &str) -> Option<(&str, &str)> {
+        let mut floors = self.drivers.minor_version_compatibility.facts.iter();
+        floors
+            .find(|(major, _)| is_in_line(text, major))
+            .map(|(major, floor)| (major.as_str(), floor.as_str()))
+    }
+
+    /// The toolkit, or the newest of the CUDA version, whose own driver is known, and that driver.
+    pub fn toolkit_driver(&self, text: &str, cuda: &str) -> Option<(&str, &str)> {
+        let drivers = &self.drivers.toolkit.facts;
+        let own = drivers.get_key_value(text);
+        let near = || drivers.iter().rev().find(|(toolkit, _)| is_in_line(toolkit, cuda));
+        own.or_else(near).map(|(toolkit, driver)| (toolkit.as_str(), driver.as_str()))
+    }
+
     /// Everything about a build, or `None` if any of it is missing.
     pub fn known<'a>(&'a self, name: &'a str, build: &'a Build) -> Option<Known<'a>> {
         let cudnn = build.cudnn.as_deref()?;
@@ -109,4 +138,9 @@ impl Torch {
     pub fn verified(&self) -> impl Iterator<Item = (&str, &Build)> {
         self.builds.iter().filter(|(_, build)| build.verified).map(|(name, build)| (name.as_str(), build))
     }
+}
+
+/// Whether a version is a line or belongs to it: `12.1.1` to `12.1`.
+fn is_in_line(version: &str, line: &str) -> bool {
+    version.strip_prefix(line).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

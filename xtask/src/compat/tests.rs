@@ -120,6 +120,9 @@ fn every_source_is_spelt_out_and_used() {
         &compat.cudnn.source,
         &compat.torch.source,
         &compat.nvidia_cuda_images.source,
+        &compat.gpus.source,
+        &compat.image_tags.source,
+        &compat.ubuntu_ended.source,
         &drivers.minor_version_compatibility.source,
         &drivers.gpu.source,
         &drivers.toolkit.source,
@@ -128,6 +131,55 @@ fn every_source_is_spelt_out_and_used() {
     let of_builds = builds().map(|(_, _, build)| &build.source);
     let used: BTreeSet<&String> = groups.into_iter().chain(of_builds).flatten().collect();
     assert_eq!(used, compat.sources.keys().collect());
+}
+
+#[test]
+fn a_gpu_is_known_by_every_spelling_of_its_name() {
+    let compat = bundled();
+    let cases = [
+        ("NVIDIA GeForce GTX 1080 Ti", "GTX 1080 Ti", "6.1"),
+        ("gtx1080ti", "GTX 1080 Ti", "6.1"),
+        ("GeForceRTX4090", "RTX 4090", "8.9"),
+        ("Tesla V100-SXM2-16GB", "V100", "7.0"),
+        ("NVIDIA A100-SXM4-80GB", "A100", "8.0"),
+        ("NVIDIA H100 80GB HBM3", "H100", "9.0"),
+        ("NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada", "8.9"),
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", "RTX 3080", "8.6"),
+        ("rtx 4070 ti super", "RTX 4070 Ti", "8.9"),
+    ];
+    for (written, name, sm) in cases {
+        let (found, gpu) = compat.gpu(written).unwrap_or_else(|| panic!("{written}"));
+        assert_eq!((found, gpu.sm.to_string()), (name, sm.to_owned()), "{written}");
+    }
+    assert!(compat.gpu("RTX 1080 Tie").is_none() && compat.gpu("").is_none());
+    assert_eq!(compat.nearest_gpu("GTX 1080 Tie"), Some("GTX 1080 Ti"));
+    for name in compat.gpus.facts.keys() {
+        assert_eq!(compat.gpu(name).unwrap().0, name, "two GPUs are spelt alike");
+    }
+}
+
+#[test]
+fn a_generation_with_a_driver_of_its_own_has_gpus() {
+    let generations: BTreeSet<&String> = bundled().gpus.facts.values().map(|gpu| &gpu.generation).collect();
+    assert!(bundled().drivers.gpu.facts.keys().all(|generation| generations.contains(generation)));
+}
+
+#[test]
+fn code_runs_on_the_same_major_from_its_minor_on() {
+    let list = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let cases = [
+        ("6.1", "sm_50 sm_60 sm_70", false, Some("sm_60")),
+        ("8.9", "sm_80 sm_86 sm_90", false, Some("sm_86")),
+        ("8.0", "sm_86 sm_90", false, None),
+        ("12.1", "sm_100 sm_120", false, Some("sm_120")),
+        ("12.0", "sm_90 sm_100", false, None),
+        ("7.0", "sm_75 sm_80", false, None),
+        ("8.7", "sm_80 sm_86", true, None),
+        ("11.0", "sm_100 sm_110", true, Some("sm_110")),
+    ];
+    for (sm, archs, exact, by) in cases {
+        assert_eq!(Sm::parse(sm).unwrap().runs(&list(archs), exact), by, "{sm} {archs}");
+    }
 }
 
 #[test]

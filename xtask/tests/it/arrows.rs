@@ -2,8 +2,9 @@
 
 /// From what everything stands on to what stands on everything.
 const ORDER: &[&str] = &[
-    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "apt", "root",
-    "lock", "tags", "render", "plan", "engine", "smoke", "build", "cli", "project", "commands",
+    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "explain",
+    "apt", "root", "lock", "tags", "render", "plan", "engine", "smoke", "build", "cli", "project",
+    "commands",
 ];
 
 #[test]
