@@ -36,7 +36,7 @@ pub struct RootSpec {
     pub platform: Platform,
     /// Seconds since 1970: no file is newer, and the image was "created" then.
     pub epoch: u64,
-    /// An apt sources file of the user's, taken as it is; none takes the host's mirrors.
+    /// An apt sources file of the user's to bootstrap from, taken as it is; none takes the host's mirrors.
     pub sources: Option<PathBuf>,
 }
 
@@ -87,7 +87,7 @@ impl RootSpec {
         packages.dedup();
         let parts = (
             (RECIPE, &self.suite, packages, self.platform, self.epoch),
-            (&self.exclude, &self.keep, &sources.text),
+            (&self.exclude, &self.keep, &sources.text, &sources.staying().text),
         );
         let digest = digest::of_json(&parts)?;
         Ok(digest.trim_start_matches("sha256:")[..16].to_owned())
@@ -101,6 +101,8 @@ struct Sources {
     form: &'static str,
     /// Keyrings that the text names and that are files of this host.
     keys: Vec<PathBuf>,
+    /// What stays in the image, where that is something else.
+    image: Option<Box<Sources>>,
 }
 
 impl Sources {
@@ -109,16 +111,26 @@ impl Sources {
             Some(file) => {
                 let text = std::fs::read_to_string(file)
                     .with_context(|| format!("reading the apt sources {}", file.display()))?;
-                Ok(Sources::of_text(text))
+                // A snapshot gives the packages of a day; what stays in the image is what always does, so that the same
+                // packages give the same bytes.
+                let image = Sources::of_host(spec, state).ok().map(Box::new);
+                Ok(Sources { image, ..Sources::of_text(text) })
             }
-            None => {
-                let host = Host::read()?;
-                let archives = Archives::of_host(Family::Debian, &host, &state.join("keys"))?;
-                let lines: Vec<String> =
-                    archives.suite(&spec.suite, false).iter().map(Source::line).collect();
-                Ok(Sources::of_text(lines.join("\n") + "\n"))
-            }
+            None => Sources::of_host(spec, state),
         }
+    }
+
+    /// The host's own mirrors, with the suite that is wanted.
+    fn of_host(spec: &RootSpec, state: &Path) -> Result<Sources> {
+        let host = Host::read()?;
+        let archives = Archives::of_host(Family::Debian, &host, &state.join("keys"))?;
+        let lines: Vec<String> = archives.suite(&spec.suite, false).iter().map(Source::line).collect();
+        Ok(Sources::of_text(lines.join("\n") + "\n"))
+    }
+
+    /// What stays in the image.
+    fn staying(&self) -> &Sources {
+        self.image.as_deref().unwrap_or(self)
     }
 
     fn of_text(text: String) -> Sources {
@@ -132,7 +144,7 @@ impl Sources {
         keys.sort_unstable();
         keys.dedup();
         let form = if is_deb822 { "sources" } else { "list" };
-        Sources { text, form, keys }
+        Sources { text, form, keys, image: None }
     }
 }
 

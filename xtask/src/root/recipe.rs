@@ -34,6 +34,7 @@ pub fn extracted() -> String {
 
 /// At the end: out goes what was left out too late, what is the host's, and what tells when and where it was made.
 pub fn customize(spec: &RootSpec, sources: &Sources) -> String {
+    let sources = sources.staying();
     let text = strip_credentials(&image_sources(sources));
     let name = match sources.form {
         "sources" => "etc/apt/sources.list.d/debian.sources",

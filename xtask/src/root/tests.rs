@@ -29,7 +29,7 @@ fn the_key_depends_on_what_is_wished_and_not_on_its_order() {
     assert_ne!(one, key(&RootSpec { keep: vec![], ..spec(&["a", "b"]) }, "s"));
 }
 
-/// Bootstraps twice, as two users of two habits would: in other folders, with another umask, time zone, home, language.
+/// Bootstraps three times, as users of different habits would: in other folders, with another umask, time zone, home, language.
 /// `XTASK_TEST_ROOT` is set in the second process, which is this test again.
 #[test]
 #[ignore = "bootstraps for a minute"]
@@ -59,4 +59,11 @@ fn the_same_wish_makes_the_same_bytes() {
         .read()
         .unwrap();
     assert!(two.contains(&format!("DIGEST={}", one.digest)), "{}\n{two}", one.digest);
+    // From sources of the user's that give the same packages, as a snapshot of the lock's date does.
+    let snapshot = dir.path().join("snapshot.list");
+    let text = Sources::of(&wish, dir.path()).unwrap().text;
+    std::fs::write(&snapshot, format!("# another file with the same packages\n{text}")).unwrap();
+    let three = provide(&RootSpec { sources: Some(snapshot), ..wish }, dir.path(), false, &say).unwrap();
+    assert!(!three.cached);
+    assert_eq!(three.digest, one.digest);
 }
