@@ -28,9 +28,7 @@ use problem::{Exit, Refusal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Rust ignores SIGPIPE; `cargo xtask list | head` ends with an error of its own words instead of a panic.
-    let cli = cli::Cli::parse();
-    match commands::run(cli) {
+    match commands::run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
