@@ -45,3 +45,14 @@ impl Out {
         self.verbose
     }
 }
+
+/// The name of a value as JSON has it: `not-gpu-tested`; empty for what is no name.
+pub fn word(value: impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Bytes as gigabytes of 10^9.
+pub fn gigabytes(bytes: u64) -> String {
+    format!("{:.2} GB", bytes as f64 / 1e9)
+}

@@ -4,7 +4,7 @@ use crate::catalog::Catalog;
 use crate::digest;
 use crate::lock::Lock;
 use crate::render::{self, Files};
-use crate::tags::references;
+use crate::tags::{planned, references};
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -107,15 +107,14 @@ impl Sources<'_> {
         let target = render::target(variant, release);
         let definition = render::definition(self.files, &target)?;
         let input = digest::of_json(&(&base_input, tiers, self.rootfs, definition))?;
-        let references = references(self.catalog, &self.lock.releases[release].facts, variant)?;
+        let locked = &self.lock.releases[release];
+        let references = references(self.catalog, planned(self.catalog, &locked.facts, variant)?);
         // An image that lost one of its names is built again: that is quick, and gives it all of them.
         let there: Option<Vec<&Inputs>> = references.iter().map(|name| existing.get(name)).collect();
         let there = there.and_then(|all| {
             all.into_iter().find(|inputs| inputs.input != input).or(existing.get(&references[0]))
         });
         let (action, reason) = decide(there, &input, &base_input, force);
-        let platform = self.catalog.first_platform();
-        let wheels = self.lock.releases[release].wheels(platform)?;
         Ok(Planned {
             release: release.to_owned(),
             variant: variant.to_owned(),
@@ -125,13 +124,21 @@ impl Sources<'_> {
             base_input,
             action,
             reason,
-            fetch_bytes: wheels.iter().map(|wheel| wheel.bytes).sum(),
+            fetch_bytes: locked.bytes(self.catalog.first_platform())?,
         })
     }
 
     fn below(&self, folder: &Path) -> Vec<(&PathBuf, &String)> {
         self.files.iter().filter(|(path, _)| path.starts_with(folder)).collect()
     }
+}
+
+/// Bytes of wheels that must be fetched: those of bases of which no image is there yet.
+pub fn bytes_without_base(plans: &[&Planned], existing: &Existing) -> u64 {
+    let is_there = |plan: &Planned| existing.values().any(|there| there.base_input == plan.base_input);
+    let new = plans.iter().filter(|plan| !is_there(plan));
+    let by_base: BTreeMap<&str, u64> = new.map(|plan| (plan.base_input.as_str(), plan.fetch_bytes)).collect();
+    by_base.values().sum()
 }
 
 fn decide(there: Option<&Inputs>, input: &str, base_input: &str, force: bool) -> (Action, Reason) {

@@ -72,6 +72,11 @@ impl Step {
         env.chain(self.argv.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
     }
 
+    /// The command with its reason above it, as a comment: what a dry run prints.
+    pub fn to_script(&self) -> String {
+        format!("# {}\n{}", self.reason, self.to_line())
+    }
+
     fn command(&self) -> Result<Command> {
         let program = find(self.program(), &self.env)?;
         let shell = Shell::new()?;
@@ -133,7 +138,7 @@ impl Step {
         Ok(self.command()?.status()?)
     }
 
-    /// Starts a program that outlives this one, in a session of its own, its output going to `log`.
+    /// Starts a program that outlives this one, in a process group of its own, its output going to `log`.
     pub fn daemon(&self, log: std::fs::File) -> Result<Child> {
         use std::os::unix::process::CommandExt;
         let mut command = self.command()?;

@@ -40,8 +40,8 @@ pub fn tags(catalog: &Catalog, truth: &Truth) -> anyhow::Result<Vec<String>> {
     if illegal.is_empty() { Ok(tags) } else { Err(Refusal(illegal).into()) }
 }
 
-/// The references that an image will have if it holds what was planned, without a registry.
-pub fn references(catalog: &Catalog, facts: &Resolved, variant: &str) -> anyhow::Result<Vec<String>> {
+/// The tags that an image will have if it holds what was planned.
+pub fn planned(catalog: &Catalog, facts: &Resolved, variant: &str) -> anyhow::Result<Vec<String>> {
     let truth = Truth {
         torch: &facts.torch,
         release: &facts.release,
@@ -49,8 +49,12 @@ pub fn references(catalog: &Catalog, facts: &Resolved, variant: &str) -> anyhow:
         cudnn: &facts.cudnn,
         variant,
     };
-    let tags = tags(catalog, &truth)?;
-    Ok(tags.into_iter().map(|tag| format!("{}:{tag}", catalog.repository)).collect())
+    tags(catalog, &truth)
+}
+
+/// Tags as references of the catalog's repository, without a registry.
+pub fn references(catalog: &Catalog, tags: Vec<String>) -> Vec<String> {
+    tags.into_iter().map(|tag| format!("{}:{tag}", catalog.repository)).collect()
 }
 
 fn fill(template: &str, truth: &Truth) -> String {

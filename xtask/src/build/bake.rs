@@ -71,7 +71,7 @@ impl Bake<'_> {
         for image in self.images {
             let target = &image.target;
             let label =
-                |key: &str, value: &str| format!("{target}.labels.{}.{key}={value}", self.catalog.project);
+                |key: &str, value: &str| format!("{target}.labels.{}={value}", self.catalog.label(key));
             settings.push(format!("{target}.tags={}", candidate(self.catalog, image)));
             settings.push(label("input", &image.input));
             settings.push(label("base-input", &image.base_input));

@@ -23,7 +23,11 @@ pub fn needed(wheel_bytes: u64) -> u64 {
 /// Errors: `E_DISK` with what is needed, what is free, and where.
 pub fn check(folder: &Path, bytes: u64) -> Result<()> {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let free = free_bytes(there)?;
+    enough(folder, free_bytes(there)?, bytes)
+}
+
+/// The same, where it is known how many bytes are free.
+pub fn enough(folder: &Path, free: u64, bytes: u64) -> Result<()> {
     if free >= bytes {
         return Ok(());
     }

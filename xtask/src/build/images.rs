@@ -3,10 +3,10 @@
 use crate::catalog::Catalog;
 use crate::engine::Engine;
 use crate::plan::{Existing, Inputs, Planned};
-use crate::problem::{Id, Problem, Refusal};
+use crate::problem::{Id, refuse};
 use crate::runner::Step;
 use crate::smoke::Found;
-use crate::tags::{Truth, tags};
+use crate::tags::{Truth, references, tags};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Images<'_> {
         let mut existing = Existing::new();
         for image in self.inspect(&ids)? {
             let labels = image.config.and_then(|config| config.labels).unwrap_or_default();
-            let label = |key: &str| labels.get(&format!("{}.{key}", self.catalog.project)).cloned();
+            let label = |key: &str| labels.get(&self.catalog.label(key)).cloned();
             let inputs = Inputs {
                 input: label("input").unwrap_or_default(),
                 base_input: label("base-input").unwrap_or_default(),
@@ -77,18 +77,6 @@ impl Images<'_> {
             }
         }
         Ok(existing)
-    }
-
-    /// Bytes of wheels that must be fetched: those of bases of which no image is here yet.
-    pub fn bytes_without_base(&self, plans: &[&Planned]) -> Result<u64> {
-        let existing = self.existing()?;
-        let mut new: BTreeMap<&str, u64> = BTreeMap::new();
-        for plan in plans {
-            if !existing.values().any(|there| there.base_input == plan.base_input) {
-                new.insert(&plan.base_input, plan.fetch_bytes);
-            }
-        }
-        Ok(new.values().sum())
     }
 
     /// The digest of an image.
@@ -121,9 +109,12 @@ impl Images<'_> {
 
     fn true_references(&self, from: &str, plan: &Planned, found: &Found) -> Result<Vec<String>> {
         let (Some(cuda), Some(cudnn)) = (&found.cuda, &found.cudnn) else {
-            let what = "it holds a CPU build of torch";
-            let cure = "look for an index that serves other wheels than the lock's";
-            return Err(Refusal::from(Problem::new(Id::ImageDiffers, from, what, cure)).into());
+            return refuse(
+                Id::ImageDiffers,
+                from,
+                "it holds a CPU build of torch",
+                "look for an index that serves other wheels than the lock's",
+            );
         };
         let truth = Truth {
             torch: found.torch.split('+').next().unwrap_or_default(),
@@ -132,8 +123,7 @@ impl Images<'_> {
             cudnn,
             variant: &plan.variant,
         };
-        let tags = tags(self.catalog, &truth)?;
-        Ok(tags.into_iter().map(|tag| format!("{}:{tag}", self.catalog.repository)).collect())
+        Ok(references(self.catalog, tags(self.catalog, &truth)?))
     }
 
     /// The command that gives an image one name.
@@ -149,7 +139,7 @@ impl Images<'_> {
 
     /// Removes images of this project that lost all their names to newer ones.
     pub fn forget_superseded(&self) {
-        let ours = format!("label={}.variant", self.catalog.project);
+        let ours = format!("label={}", self.catalog.label("variant"));
         let step =
             self.engine.docker("what was superseded goes", ["image", "prune", "--force", "--filter", &ours]);
         // They take room and do no harm.

@@ -236,6 +236,11 @@ impl Catalog {
         names
     }
 
+    /// The name of a label of the project's own: `pytorch-cuda-images.torch`.
+    pub fn label(&self, key: &str) -> String {
+        format!("{}.{key}", self.project)
+    }
+
     /// The platform whose facts stand in files that exist once for all platforms.
     pub fn first_platform(&self) -> Platform {
         self.defaults.platforms.first().copied().unwrap_or(Platform::Amd64)

@@ -7,7 +7,8 @@ use crate::cli::{Build as Args, Select};
 use crate::engine::{Capabilities, Engine};
 use crate::faults;
 use crate::lock::Lock;
-use crate::plan::{Action, Planned, Sources};
+use crate::out::word;
+use crate::plan::{Action, Existing, Planned, Sources, bytes_without_base};
 use crate::problem::{Id, refuse};
 use crate::project::{Chosen, Project};
 use crate::render::Files;
@@ -81,8 +82,7 @@ impl Order<'_> {
         releases.dedup();
         let mut bytes = 0;
         for release in releases {
-            let wheels = self.lock.releases[release].wheels(self.platform)?;
-            bytes += wheels.iter().map(|wheel| wheel.bytes).sum::<u64>();
+            bytes += self.lock.releases[release].bytes(self.platform)?;
         }
         Ok(bytes)
     }
@@ -90,13 +90,15 @@ impl Order<'_> {
     fn build_on(&self, engine: &Engine, root: &str, chosen: &Chosen) -> Result<Vec<Tagged>> {
         let layout = self.root(root)?;
         let images = Images { engine, catalog: &self.project.catalog };
-        let plans = self.plans(&images, chosen, &layout)?;
+        let existing = images.existing()?;
+        let plans = self.plans(&existing, chosen, &layout)?;
         let to_build: Vec<&Planned> = plans.iter().filter(|plan| plan.action == Action::Build).collect();
         for plan in plans.iter().filter(|plan| plan.action == Action::Skip) {
             self.app.out.say(&format!("{} {}: nothing changed", plan.release, plan.variant));
         }
         if !to_build.is_empty() {
-            self.bake(engine, (root, &layout), &to_build, &images)?;
+            let new_bytes = bytes_without_base(&to_build, &existing);
+            self.bake(&images, (root, &layout), &to_build, new_bytes)?;
         }
         if self.app.dry_run {
             return Ok(Vec::new());
@@ -127,26 +129,26 @@ impl Order<'_> {
         }
     }
 
-    fn plans(&self, images: &Images, chosen: &Chosen, layout: &RootLayout) -> Result<Vec<Planned>> {
-        let existing = images.existing()?;
+    fn plans(&self, existing: &Existing, chosen: &Chosen, layout: &RootLayout) -> Result<Vec<Planned>> {
         let rootfs = self.project.rootfs()?;
         let sources =
             Sources { catalog: &self.project.catalog, lock: self.lock, files: self.files, rootfs: &rootfs };
         chosen
             .iter()
             .map(|(release, variant)| {
-                sources.plan(release, variant, &layout.digest, &existing, self.args.force)
+                sources.plan(release, variant, &layout.digest, existing, self.args.force)
             })
             .collect()
     }
 
     fn bake(
         &self,
-        engine: &Engine,
+        images: &Images,
         root: (&str, &RootLayout),
         plans: &[&Planned],
-        images: &Images,
+        new_bytes: u64,
     ) -> Result<()> {
+        let engine = images.engine;
         let bake = Bake {
             catalog: &self.project.catalog,
             images: plans,
@@ -171,12 +173,10 @@ impl Order<'_> {
         }
         // An engine on another machine keeps its own accounts.
         if let Some(disk) = engine.disk()? {
-            disk::check(&disk.root, disk::needed(images.bytes_without_base(plans)?))?;
+            disk::enough(&disk.root, disk.free, disk::needed(new_bytes))?;
         }
         for plan in plans {
-            let reason = serde_json::to_value(plan.reason)?;
-            let what = format!("{} {}", plan.release, plan.variant);
-            self.app.out.say(&format!("building {what}: {}", reason.as_str().unwrap_or_default()));
+            self.app.out.say(&format!("building {} {}: {}", plan.release, plan.variant, word(plan.reason)));
         }
         let phases = self.follow(&step)?;
         self.app.out.say(&times(&phases));
@@ -241,8 +241,7 @@ impl Order<'_> {
             steps.push(self.request(plan, &candidate).step(images.engine));
             steps.extend(plan.references.iter().map(|name| images.tag_step(&candidate, name)));
         }
-        let lines: Vec<String> =
-            steps.iter().map(|step| format!("# {}\n{}", step.reason, step.to_line())).collect();
+        let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
         let argv: Vec<_> = steps.iter().map(|step| (&step.reason, &step.env, &step.argv)).collect();
         self.app.out.result(&lines.join("\n"), &argv)
     }

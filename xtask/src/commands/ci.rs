@@ -11,8 +11,7 @@ use std::time::Instant;
 pub fn run(app: &App, args: &Args) -> Result<()> {
     let steps = steps(args.fast)?;
     if app.dry_run {
-        let lines: Vec<String> =
-            steps.iter().map(|step| format!("# {}\n{}", step.reason, step.to_line())).collect();
+        let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
         return app.out.result(&lines.join("\n"), &lines);
     }
     let start = Instant::now();

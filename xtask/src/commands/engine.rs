@@ -3,6 +3,7 @@
 use super::App;
 use crate::cli::Engine as Action;
 use crate::engine::{self, Status};
+use crate::out::{gigabytes, word};
 use anyhow::Result;
 
 /// Runs one action; `status` is the only one with a result.
@@ -26,15 +27,9 @@ pub fn run(app: &App, action: Action) -> Result<()> {
     }
 }
 
-/// The name of a value as JSON has it.
-fn word(value: impl serde::Serialize) -> String {
-    let value = serde_json::to_value(value).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
-}
-
 /// A line a fact; what is not known is left out.
 fn text(status: &Status) -> String {
-    let bytes = |bytes: Option<u64>| bytes.map(super::list::gigabytes);
+    let bytes = |bytes: Option<u64>| bytes.map(gigabytes);
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let facts = [
         ("engine", Some(word(status.kind))),

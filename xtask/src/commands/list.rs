@@ -2,8 +2,10 @@
 
 use super::App;
 use crate::lock::Lock;
+use crate::out::{gigabytes, word};
 use crate::plan::Planned;
 use crate::project::Project;
+use crate::tags::planned;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -36,14 +38,7 @@ pub fn run(app: &App) -> Result<()> {
 
 fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Result<Row> {
     let facts = &project.resolved[name];
-    let wheels = lock.and_then(|lock| lock.releases[name].wheels.get(&project.catalog.first_platform()));
-    let truth = crate::tags::Truth {
-        torch: &facts.torch,
-        release: name,
-        cuda: &facts.cuda,
-        cudnn: &facts.cudnn,
-        variant,
-    };
+    let platform = project.catalog.first_platform();
     Ok(Row {
         release: name.to_owned(),
         variant: variant.to_owned(),
@@ -52,8 +47,8 @@ fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Res
         cudnn: facts.cudnn.clone(),
         python: facts.python.clone(),
         driver_floor: facts.driver_floor.clone(),
-        wheels_bytes: wheels.map(|wheels| wheels.iter().map(|wheel| wheel.bytes).sum()),
-        tags: crate::tags::tags(&project.catalog, &truth)?,
+        wheels_bytes: lock.and_then(|lock| lock.releases[name].bytes(platform).ok()),
+        tags: planned(&project.catalog, facts, variant)?,
     })
 }
 
@@ -80,24 +75,18 @@ fn table(rows: &[Row]) -> String {
 
 /// The table of a plan.
 pub fn plans(plans: &[Planned]) -> String {
-    let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let mut rows = vec![["RELEASE", "VARIANT", "ACTION", "REASON", "FETCH", "REFERENCE"].map(str::to_owned)];
     rows.extend(plans.iter().map(|plan| {
         [
             plan.release.clone(),
             plan.variant.clone(),
-            serde_json::to_value(plan.action).map(word).unwrap_or_default(),
-            serde_json::to_value(plan.reason).map(word).unwrap_or_default(),
+            word(plan.action),
+            word(plan.reason),
             gigabytes(plan.fetch_bytes),
             plan.references.first().cloned().unwrap_or_default(),
         ]
     }));
     columns(&rows)
-}
-
-/// Bytes as gigabytes of 10^9.
-pub fn gigabytes(bytes: u64) -> String {
-    format!("{:.2} GB", bytes as f64 / 1e9)
 }
 
 /// Rows in columns as wide as their widest cell.

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::cli::Smoke as Args;
-
+use crate::out::word;
 use crate::smoke::{Record, Request};
 use crate::tags;
 use anyhow::Result;
@@ -16,7 +16,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
             let release = args.release.as_ref().unwrap_or(&project.catalog.defaults.release);
             project.catalog.release(release)?;
             let facts = &project.resolved[release];
-            let references = tags::references(&project.catalog, facts, variant)?;
+            let references =
+                tags::references(&project.catalog, tags::planned(&project.catalog, facts, variant)?);
             (references[0].clone(), Some(facts))
         }
         (None, image) => (image.clone().unwrap_or_default(), None),
@@ -24,7 +25,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let request = Request { image: &image, plan, gpus: args.gpus.as_deref(), require_gpu: args.require_gpu };
     let engine = app.engine(&project)?;
     if app.dry_run {
-        return app.out.result(&request.step(&engine).to_line(), &request.step(&engine).argv);
+        let step = request.step(&engine);
+        return app.out.result(&step.to_line(), &step.argv);
     }
     let record = request.run(&engine, |line| app.out.say(line))?;
     app.out.result(&text(&record), &record)
@@ -32,8 +34,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
 
 /// The result for a person: the state first, so that a skipped GPU test never looks like a passed one.
 pub fn text(record: &Record) -> String {
-    let state = serde_json::to_value(record.state).ok();
-    let state = state.as_ref().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     let counts = &record.counts;
+    let state = word(record.state);
     format!("{state}: {} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped)
 }

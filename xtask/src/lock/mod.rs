@@ -92,6 +92,11 @@ impl LockedRelease {
             ),
         }
     }
+
+    /// Bytes of all its wheels for one platform, or the refusal of [`LockedRelease::wheels`].
+    pub fn bytes(&self, platform: Platform) -> Result<u64> {
+        Ok(self.wheels(platform)?.iter().map(|wheel| wheel.bytes).sum())
+    }
 }
 
 /// What the lock is made from, part by part, each as a checksum of its canonical JSON.

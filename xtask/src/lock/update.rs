@@ -92,8 +92,7 @@ fn lock_release(
 
 /// What uv is asked for: the trio exactly, and the rest at its newest.
 fn requirements(facts: &Resolved, others: &[String]) -> String {
-    let mut lines = vec![format!("torch=={}", facts.torch), format!("torchvision=={}", facts.torchvision)];
-    lines.extend(facts.torchaudio.iter().map(|version| format!("torchaudio=={version}")));
+    let mut lines = facts.trio();
     lines.extend(others.iter().cloned());
     lines.join("\n") + "\n"
 }

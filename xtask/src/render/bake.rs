@@ -89,8 +89,8 @@ fn args(lock: &Lock) -> Value {
 fn labels(catalog: &Catalog, lock: &Lock, name: &str, release: &LockedRelease, variant: &str) -> Value {
     let facts = &release.facts;
     let about = &catalog.variants[variant].about;
-    let ours = |key: &str| format!("{}.{key}", catalog.project);
-    let arch_list = facts.platforms.get(&catalog.first_platform()).map(|p| p.arch_list.join(" "));
+    let ours = |key: &str| catalog.label(key);
+    let arch_list = facts.arch_list(catalog.first_platform()).join(" ");
     let pairs = [
         ("org.opencontainers.image.title".to_owned(), format!("{} {name} {variant}", catalog.title)),
         ("org.opencontainers.image.description".to_owned(), about.clone()),
@@ -105,7 +105,7 @@ fn labels(catalog: &Catalog, lock: &Lock, name: &str, release: &LockedRelease, v
         (ours("cuda"), facts.cuda.clone()),
         (ours("cudnn"), facts.cudnn.clone()),
         (ours("python"), facts.python.clone()),
-        (ours("arch-list"), arch_list.unwrap_or_default()),
+        (ours("arch-list"), arch_list),
         (ours("driver-floor"), facts.driver_floor.clone()),
     ];
     let unverified = facts.unverified.join("; ");

@@ -162,17 +162,13 @@ fn requirements<'a>(wheels: impl Iterator<Item = &'a Wheel>) -> String {
 
 /// The trio that nothing installed later may move.
 fn constraints(facts: &Resolved) -> String {
-    let mut text = "# The trio of this image. pip and uv hold every later installation to it.\n".to_owned();
-    text.push_str(&format!("torch=={}\ntorchvision=={}\n", facts.torch, facts.torchvision));
-    if let Some(torchaudio) = &facts.torchaudio {
-        text.push_str(&format!("torchaudio=={torchaudio}\n"));
-    }
-    text
+    let head = "# The trio of this image. pip and uv hold every later installation to it.";
+    format!("{head}\n{}\n", facts.trio().join("\n"))
 }
 
 /// What the smoke checks of the image compare with.
 fn expectation(catalog: &Catalog, facts: &Resolved) -> Result<String> {
-    let arch_list = facts.platforms.get(&catalog.first_platform()).map(|p| &p.arch_list);
+    let arch_list = facts.arch_list(catalog.first_platform());
     let expect = serde_json::json!({
         "python": facts.python,
         "torch": facts.torch,

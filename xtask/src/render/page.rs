@@ -3,7 +3,8 @@
 use super::Templates;
 use crate::catalog::Catalog;
 use crate::lock::Lock;
-use crate::tags::references;
+use crate::out::gigabytes;
+use crate::tags::{planned, references};
 use anyhow::Result;
 use serde::Serialize;
 use tera::Context;
@@ -32,7 +33,6 @@ pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<Str
     for name in catalog.releases_newest_first() {
         let release = &lock.releases[name];
         let facts = &release.facts;
-        let bytes: u64 = release.wheels(platform)?.iter().map(|wheel| wheel.bytes).sum();
         for variant in catalog.variants.keys() {
             rows.push(Row {
                 release: name,
@@ -45,9 +45,9 @@ pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<Str
                 cudnn: &facts.cudnn,
                 python: &facts.python,
                 driver_floor: &facts.driver_floor,
-                arch_list: facts.platforms.get(&platform).map(|p| p.arch_list.join(" ")).unwrap_or_default(),
-                wheels: format!("{:.2} GB", bytes as f64 / 1e9),
-                tags: references(catalog, facts, variant)?,
+                arch_list: facts.arch_list(platform).join(" "),
+                wheels: gigabytes(release.bytes(platform)?),
+                tags: references(catalog, planned(catalog, facts, variant)?),
             });
         }
     }

@@ -51,6 +51,18 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// The trio as exact requirements: `torch==2.15.0`.
+    pub fn trio(&self) -> Vec<String> {
+        let two = [("torch", Some(&self.torch)), ("torchvision", Some(&self.torchvision))];
+        let all = two.into_iter().chain([("torchaudio", self.torchaudio.as_ref())]);
+        all.filter_map(|(name, version)| Some(format!("{name}=={}", version?))).collect()
+    }
+
+    /// What the kernels are compiled for on a platform; empty where nobody knows.
+    pub fn arch_list(&self, platform: Platform) -> &[String] {
+        self.platforms.get(&platform).map_or(&[], |facts| &facts.arch_list)
+    }
+
     /// cuDNN as `torch.backends.cudnn.version()` tells it, which is three numbers of the wheel's four: `9.26.0`.
     pub fn cudnn_at_run_time(&self) -> String {
         self.cudnn.split('.').take(3).collect::<Vec<_>>().join(".")
