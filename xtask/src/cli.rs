@@ -106,7 +106,7 @@ pub struct Select {
     /// The variant; may be given several times
     #[arg(long, short = 'V', value_name = "NAME", required_unless_present = "all")]
     pub variant: Vec<String>,
-    /// Every variant
+    /// Every variant, of every release unless --release names some
     #[arg(long, conflicts_with = "variant")]
     pub all: bool,
     /// The release; may be given several times [default: defaults.release of the catalog]
@@ -194,6 +194,9 @@ pub struct Build {
     /// CA certificates for the build steps (PEM); they do not stay in the image [default: SSL_CERT_FILE, PIP_CERT, …]
     #[arg(long, value_name = "FILE")]
     pub ca_cert: Option<PathBuf>,
+    /// A mirror of the registry that images without a host in their name come from, e.g. mirror.example.org/hub
+    #[arg(long, value_name = "PREFIX", env = "XTASK_MIRROR")]
+    pub mirror: Option<String>,
     /// The builder instance of buildx
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,
@@ -203,7 +206,7 @@ pub struct Build {
     /// Where to push [not built yet]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
-    /// Go on with the other images when one fails [not built yet]
+    /// Go on with the other images when one fails or cannot be built here
     #[arg(long)]
     pub keep_going: bool,
     /// GPUs for the smoke test, as docker takes them

@@ -68,6 +68,16 @@ const PHRASES: &[(Id, &[&str])] = &[
     ),
 ];
 
+/// What a registry's refusal means.
+const REGISTRY: &[(Id, &[&str])] = &[
+    (Id::RateLimit, &["toomanyrequests", "too many requests", "429", "rate limit"]),
+    (
+        Id::RegistryAuth,
+        &["unauthorized", "authentication required", "access denied", "denied:", "403 forbidden", "no basic auth"],
+    ),
+    (Id::BaseGone, &["manifest unknown", "name unknown", "not found", "404"]),
+];
+
 /// An address without the `user:password@` of its authority, wherever it stands in a text.
 pub fn strip_credentials(text: &str) -> String {
     let mut parts = text.split("://");
@@ -87,6 +97,14 @@ pub fn classify(text: &str) -> Option<Id> {
     PHRASES.iter().find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase))).map(|(id, _)| *id)
 }
 
+/// What a registry's answer means; what it does not tell is taken for a fault of the network.
+pub fn of_registry(text: &str) -> Id {
+    let known = classify(text);
+    let text = text.to_lowercase();
+    let find = || REGISTRY.iter().find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase)));
+    known.or_else(|| find().map(|(id, _)| *id)).unwrap_or(Id::Network)
+}
+
 /// One way out of a fault.
 pub fn cure(id: Id) -> &'static str {
     match id {
@@ -98,6 +116,12 @@ pub fn cure(id: Id) -> &'static str {
         Id::Network => {
             "check the network, the proxy and the index, then run the same command again: finished steps are kept"
         }
+        Id::BaseGone => {
+            "the registry has it no longer, or not yet: choose another tag and digest in variants.yaml, or name a \
+             mirror that kept it with --mirror"
+        }
+        Id::RateLimit => "wait, log in with `docker login`, or name a mirror with --mirror",
+        Id::RegistryAuth => "log in with `docker login`, or name a mirror that you may read with --mirror",
         Id::NoWheelChannel => "choose versions that the index has; `cargo xtask list` shows what is known",
         Id::Engine => "run `cargo xtask engine status`, then the same command again",
         _ => "read the lines above, correct the cause, and run the same command again",
@@ -151,5 +175,22 @@ mod tests {
             assert_eq!(classify(text), Some(id), "{text}");
         }
         assert_eq!(classify("Segmentation fault"), None);
+    }
+
+    #[test]
+    fn a_registrys_answers_are_told_apart() {
+        let cases = [
+            ("ERROR: registry.example.org/x:1@sha256:0: not found", Id::BaseGone),
+            ("unexpected status from HEAD request: manifest unknown", Id::BaseGone),
+            ("429 Too Many Requests - toomanyrequests: You have reached your pull rate limit", Id::RateLimit),
+            ("pull access denied, insufficient_scope: authorization failed", Id::RegistryAuth),
+            ("401 Unauthorized", Id::RegistryAuth),
+            ("dial tcp: lookup registry.example.org: no such host", Id::Network),
+            ("x509: certificate signed by unknown authority", Id::Tls),
+            ("it is a mystery", Id::Network),
+        ];
+        for (text, id) in cases {
+            assert_eq!(of_registry(text), id, "{text}");
+        }
     }
 }

@@ -22,6 +22,7 @@ mod root;
 mod runner;
 mod smoke;
 mod tags;
+mod tiers;
 
 use clap::Parser;
 use problem::{Exit, Refusal};

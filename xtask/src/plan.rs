@@ -4,14 +4,19 @@ use crate::catalog::Catalog;
 use crate::digest;
 use crate::lock::Lock;
 use crate::render::{self, Files};
+use crate::root::Ground;
 use crate::tags::{planned, references};
+use crate::tiers::stacks;
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Raised when this program exports other bytes for the same input, so that no image is taken for the new one.
-const RECIPE: u32 = 2;
+const RECIPE: u32 = 3;
+
+/// Releases with variants, in the order in which they were named.
+pub type Chosen = Vec<(String, String)>;
 
 /// One image of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +29,8 @@ pub struct Planned {
     pub target: String,
     /// The tags it will have if it holds what was planned, repository included.
     pub references: Vec<String>,
+    /// The layers of packages that it is made from.
+    pub packages: Vec<String>,
     /// Digest of everything that decides its content.
     pub input: String,
     /// Digest of everything that decides its base's content.
@@ -86,28 +93,26 @@ pub struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Plans one image on a root with this digest.
+    /// Plans one image on a root by name, and what that is.
     pub fn plan(
         &self,
         release: &str,
         variant: &str,
-        root: &str,
+        (root, ground): (&str, &Ground),
         existing: &Existing,
         force: bool,
     ) -> Result<Planned> {
         let folder = Path::new("images").join(release);
         let base_input =
-            digest::of_json(&(RECIPE, root, &self.catalog.base.layers, self.below(&folder.join("base"))))?;
-        let mut tiers = Vec::new();
-        let mut tier = variant;
-        while tier != "base" {
-            tiers.push(self.below(&folder.join(tier)));
-            tier = &self.catalog.variant(tier)?.from;
-        }
+            digest::of_json(&(RECIPE, ground.digest(), &self.catalog.base.layers, self.below(&folder.join("base")), self.below(&Path::new("images/roots").join(root))))?;
+        let locked = &self.lock.releases[release];
+        let tiers = self.catalog.tiers(variant);
+        let files: Vec<_> = tiers.iter().map(|(tier, _)| self.below(&folder.join(tier))).collect();
+        let layers: Vec<String> = stacks(self.catalog, &locked.facts, variant).into_keys().collect();
+        let digests: Vec<Option<&str>> = layers.iter().map(|layer| ground.packages(layer)).collect();
         let target = render::target(variant, release);
         let definition = render::definition(self.files, &target)?;
-        let input = digest::of_json(&(&base_input, tiers, self.rootfs, definition))?;
-        let locked = &self.lock.releases[release];
+        let input = digest::of_json(&(&base_input, files, digests, self.rootfs, definition))?;
         let references = references(self.catalog, planned(self.catalog, &locked.facts, variant)?);
         // An image that lost one of its names is built again: that is quick, and gives it all of them.
         let there: Option<Vec<&Inputs>> = references.iter().map(|name| existing.get(name)).collect();
@@ -120,6 +125,7 @@ impl Sources<'_> {
             variant: variant.to_owned(),
             target,
             references,
+            packages: layers,
             input,
             base_input,
             action,

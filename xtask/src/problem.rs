@@ -19,6 +19,12 @@ pub enum Id {
     LockStale,
     RenderStale,
     RootMoved,
+    BaseUnpinned,
+    BaseGone,
+    RateLimit,
+    RegistryAuth,
+    ToolkitMismatch,
+    SizeBudget,
     Name,
     Tag,
     TagCollision,
@@ -58,6 +64,8 @@ impl Id {
         Id::Platform,
         Id::TrioMismatch,
         Id::Python,
+        Id::ToolkitMismatch,
+        Id::BaseUnpinned,
         Id::Name,
         Id::Tag,
         Id::TagCollision,
@@ -70,8 +78,12 @@ impl Id {
         Id::ImageDiffers,
         Id::Smoke,
         Id::NotGpuTested,
+        Id::SizeBudget,
         Id::GpuNotAttached,
         Id::WheelHash,
+        Id::BaseGone,
+        Id::RateLimit,
+        Id::RegistryAuth,
         Id::Network,
         Id::Tls,
         Id::Engine,
@@ -97,6 +109,12 @@ impl Id {
             Id::LockStale => "E_LOCK_STALE",
             Id::RenderStale => "E_RENDER_STALE",
             Id::RootMoved => "E_ROOT_MOVED",
+            Id::BaseUnpinned => "E_BASE_UNPINNED",
+            Id::BaseGone => "E_BASE_GONE",
+            Id::RateLimit => "E_RATE_LIMIT",
+            Id::RegistryAuth => "E_REGISTRY_AUTH",
+            Id::ToolkitMismatch => "E_TOOLKIT_MISMATCH",
+            Id::SizeBudget => "E_SIZE_BUDGET",
             Id::Name => "E_NAME",
             Id::Tag => "E_TAG",
             Id::TagCollision => "E_TAG_COLLISION",
@@ -125,8 +143,12 @@ impl Id {
             | Id::Build
             | Id::ImageDiffers
             | Id::Smoke
+            | Id::SizeBudget
             | Id::NotGpuTested => Exit::Failed,
             Id::WheelHash
+            | Id::BaseGone
+            | Id::RateLimit
+            | Id::RegistryAuth
             | Id::Network
             | Id::Tls
             | Id::Engine

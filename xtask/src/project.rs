@@ -1,19 +1,17 @@
 //! The project as it lies on disk: catalog, facts and lock, read in the one order in which they depend on each other.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Distribution};
 use crate::cli::Select;
 use crate::compat::Compat;
 use crate::files;
 use crate::lock::{self, Lock};
+use crate::plan::Chosen;
 use crate::render::{self, Files, Templates};
 use crate::resolve::{Resolved, resolve};
-use crate::{digest, problem};
+use crate::{digest, problem, tiers};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Releases with variants, in the order in which they were named.
-pub type Chosen = Vec<(String, String)>;
 
 /// A catalog whose releases were resolved.
 pub struct Project {
@@ -28,12 +26,17 @@ impl Project {
     pub fn read(file: &Path, allow_unverified: bool) -> Result<Project> {
         let catalog = Catalog::read(file)?;
         let resolved = resolve(&catalog, Compat::bundled()?, allow_unverified)?;
+        problem::all_or_nothing(tiers::check(&catalog, &resolved))?;
         Ok(Project { catalog, resolved })
     }
 
-    /// The suite that the private engine's packages come from: that of the default root.
+    /// The suite that the private engine's packages come from: that of the default root, if Debian has it.
     pub fn suite(&self) -> &str {
-        &self.catalog.roots[&self.catalog.defaults.root].suite
+        let default = &self.catalog.roots[&self.catalog.defaults.root];
+        match default.distribution {
+            Distribution::Debian => &default.suite,
+            Distribution::Ubuntu => "stable",
+        }
     }
 
     /// The lock, if it is made from this catalog.
@@ -76,9 +79,10 @@ impl Project {
         let root: Vec<String> = select.root.iter().cloned().collect();
         known("--root", "root", &root, catalog.roots.keys().map(String::as_str).collect());
         problem::all_or_nothing(problems)?;
-        let releases = match select.release.is_empty() {
-            true => vec![catalog.defaults.release.clone()],
-            false => select.release.clone(),
+        let releases = match (select.release.is_empty(), select.all) {
+            (true, true) => catalog.releases_newest_first().into_iter().map(str::to_owned).collect(),
+            (true, false) => vec![catalog.defaults.release.clone()],
+            (false, _) => select.release.clone(),
         };
         let variants = match select.all {
             true => catalog.variants.keys().cloned().collect(),

@@ -5,8 +5,9 @@ use crate::catalog::{Catalog, Platform};
 use crate::engine::{Capabilities, Engine, ImageStore};
 use crate::plan::Planned;
 use crate::render;
-use crate::root::RootLayout;
+use crate::root::{Ground, RootLayout};
 use crate::runner::Step;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What a bake is made from.
@@ -15,8 +16,8 @@ pub struct Bake<'a> {
     pub catalog: &'a Catalog,
     /// The images to build; never empty.
     pub images: &'a [&'a Planned],
-    /// The name of the root they stand on, and where it lies.
-    pub root: (&'a str, &'a RootLayout),
+    /// The name of the root they stand on, and what it is.
+    pub root: (&'a str, &'a Ground),
     /// What build steps are given in secret.
     pub secrets: &'a Secrets,
     /// The platform.
@@ -25,6 +26,8 @@ pub struct Bake<'a> {
     pub revision: &'a str,
     /// buildx's builder instance.
     pub builder: Option<&'a str>,
+    /// A mirror of the registry that references without a host mean.
+    pub mirror: Option<&'a str>,
 }
 
 impl Bake<'_> {
@@ -34,9 +37,12 @@ impl Bake<'_> {
         let mut step = engine
             .docker("build the images", ["buildx", "bake", "--file", &file, "--progress", "plain"])
             .args(["--provenance=false"])
-            .env(render::root_variable(self.root.0), self.root_address())
+            .env("MIRROR", self.mirror.map(|mirror| format!("{}/", mirror.trim_end_matches('/'))).unwrap_or_default())
             .env("REVISION", self.revision)
             .env("BUILD_NETWORK", engine.build_network().unwrap_or("default"));
+        for (variable, layout) in self.layouts() {
+            step = step.env(variable, format!("oci-layout://{}@{}", layout.dir.display(), layout.digest));
+        }
         step = step.args(self.permissions(engine, can)).args(self.settings(can));
         if let Some(builder) = self.builder {
             step = step.args(["--builder", builder]);
@@ -44,9 +50,14 @@ impl Bake<'_> {
         step.args(self.images.iter().map(|image| image.target.as_str()))
     }
 
-    fn root_address(&self) -> String {
-        let layout = self.root.1;
-        format!("oci-layout://{}@{}", layout.dir.display(), layout.digest)
+    /// The layouts that the images need, by the variable that names each in the bake file.
+    fn layouts(&self) -> Vec<(String, &RootLayout)> {
+        let (name, Ground::Made { root, packages }) = self.root else {
+            return Vec::new();
+        };
+        let needed = packages.iter().filter(|(layer, _)| self.images.iter().any(|it| it.packages.contains(layer)));
+        let packages = needed.map(|(layer, layout)| (render::packages_variable(name, layer), layout));
+        std::iter::once((render::root_variable(name), root)).chain(packages).collect()
     }
 
     /// A bake of its own accord reads nothing outside its folder and gives no step the host's network.
@@ -55,17 +66,16 @@ impl Bake<'_> {
             return Vec::new();
         }
         let network = engine.build_network().map(|network| format!("network.{network}"));
-        let outside = self.secrets.files().map(|(_, path)| path).chain([self.root.1.dir.as_path()]);
+        let layouts = self.layouts().into_iter().map(|(_, layout)| layout.dir.as_path());
+        let outside = self.secrets.files().map(|(_, path)| path).chain(layouts);
         let read = outside.map(|path| format!("fs.read={}", path.display()));
         network.into_iter().chain(read).flat_map(|what| ["--allow".to_owned(), what]).collect()
     }
 
     fn settings(&self, can: &Capabilities) -> Vec<String> {
         let mut settings = vec![format!("*.platform={}", self.platform)];
-        let mut bases: Vec<String> = self.images.iter().map(|i| render::target("base", &i.release)).collect();
-        bases.dedup();
-        for base in bases {
-            let secret = |(id, path): (&str, &Path)| format!("{base}.secrets=id={id},src={}", path.display());
+        for target in self.targets_with_secrets() {
+            let secret = |(id, path): (&str, &Path)| format!("{target}.secrets=id={id},src={}", path.display());
             settings.extend(self.secrets.files().map(secret));
         }
         for image in self.images {
@@ -75,7 +85,7 @@ impl Bake<'_> {
             settings.push(format!("{target}.tags={}", candidate(self.catalog, image)));
             settings.push(label("input", &image.input));
             settings.push(label("base-input", &image.base_input));
-            settings.push(label("root", &self.root.1.digest));
+            settings.push(label("root", self.root.1.digest()));
             // Docker's own media types know no zstd: an image with them runs, and is in no list of images.
             if can.image_store == ImageStore::Containerd {
                 let layers = &self.catalog.base.layers;
@@ -86,6 +96,23 @@ impl Bake<'_> {
             }
         }
         settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]).collect()
+    }
+}
+
+impl Bake<'_> {
+    /// Targets whose steps reach for something outside: the root, the bases, and the tiers of the images.
+    fn targets_with_secrets(&self) -> BTreeSet<String> {
+        let (root, ground) = self.root;
+        let mut targets = BTreeSet::new();
+        if matches!(ground, Ground::Image(_)) {
+            targets.insert(render::target("root", root));
+        }
+        for image in self.images {
+            targets.insert(render::target("base", &image.release));
+            let tiers = self.catalog.tiers(&image.variant);
+            targets.extend(tiers.iter().map(|(tier, _)| render::target(tier, &image.release)));
+        }
+        targets
     }
 }
 

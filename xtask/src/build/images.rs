@@ -22,16 +22,10 @@ pub struct Images<'a> {
 /// An image with its names, as a result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tagged {
-    /// The release's name.
-    pub release: String,
-    /// The variant's name.
-    pub variant: String,
     /// The digest that the engine knows it by.
     pub digest: String,
     /// Its names, the most precise first.
     pub references: Vec<String>,
-    /// Whether it was built by this run.
-    pub built: bool,
 }
 
 #[derive(Deserialize)]
@@ -98,13 +92,7 @@ impl Images<'_> {
         for reference in &references {
             self.tag_step(from, reference).read()?;
         }
-        Ok(Tagged {
-            release: plan.release.clone(),
-            variant: plan.variant.clone(),
-            digest: self.digest(&references[0])?,
-            references,
-            built: true,
-        })
+        Ok(Tagged { digest: self.digest(&references[0])?, references })
     }
 
     fn true_references(&self, from: &str, plan: &Planned, found: &Found) -> Result<Vec<String>> {
@@ -148,12 +136,6 @@ impl Images<'_> {
 
     /// An image that was there already, as a result.
     pub fn skipped(&self, plan: &Planned) -> Result<Tagged> {
-        Ok(Tagged {
-            release: plan.release.clone(),
-            variant: plan.variant.clone(),
-            digest: self.digest(&plan.references[0])?,
-            references: plan.references.clone(),
-            built: false,
-        })
+        Ok(Tagged { digest: self.digest(&plan.references[0])?, references: plan.references.clone() })
     }
 }

@@ -1,10 +1,12 @@
-//! The root that a build stands on, compared with the one that was locked.
+//! The root that a build stands on and the packages on top of it, compared with those that were locked.
 
 use crate::catalog::{Catalog, Platform};
 use crate::lock::{FILE, Lock, LockedRoot, differences};
 use crate::problem::{Id, Problem, all_or_nothing};
-use crate::root::{self, RootLayout, RootSpec};
+use crate::root::{self, Ground, RootLayout, RootSpec};
+use crate::tiers::Stacks;
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The roots of a catalog, as they are locked and as they are here.
@@ -24,30 +26,59 @@ pub struct Roots<'a> {
 }
 
 impl Roots<'_> {
-    /// A root, made if it is not there; what moved since it was locked is told, or refused with `locked`.
+    /// A root with the layers of packages that are wanted on it, made where they are not there; what moved since it was
+    /// locked is told, or refused with `locked`.
     ///
     /// Errors: `E_ROOT_MOVED`, a problem a package; what bootstrapping runs into.
-    pub fn provide(&self, name: &str, locked: bool) -> Result<RootLayout> {
-        let layout = root::provide(&self.spec(name), self.state, false, self.say)?;
-        let moved = self.locked(name).map(|locked| moved(locked, &layout)).unwrap_or_default();
+    pub fn provide(&self, name: &str, stacks: &Stacks, locked: bool) -> Result<Ground> {
+        if let Some(reference) = self.catalog.roots[name].reference() {
+            return Ok(Ground::Image(reference));
+        }
+        let root = self.one(&self.spec(name), &format!("root {name}"), self.locked(name), locked)?;
+        let mut packages = BTreeMap::new();
+        for (layer, stack) in stacks {
+            let spec = stack.iter().fold(self.spec(name), RootSpec::with);
+            let what = format!("packages of {layer}");
+            let layout = self.one(&spec, &what, self.locked_packages(name, layer), locked)?;
+            packages.insert(layer.clone(), layout);
+        }
+        Ok(Ground::Made { root, packages })
+    }
+
+    fn one(&self, spec: &RootSpec, what: &str, lock: Option<&LockedRoot>, locked: bool) -> Result<RootLayout> {
+        let layout = root::provide(spec, self.state, false, self.say)?;
+        let moved = lock.map(|lock| moved(lock, &layout)).unwrap_or_default();
         if locked {
             let cure = "give a snapshot mirror of the lock's date with --apt-sources, or run `cargo xtask lock --update`";
-            let place = format!("{FILE}: root {name}");
+            let place = format!("{FILE}: {what}");
             let problem = |what| Problem::new(Id::RootMoved, place.as_str(), what, cure);
             all_or_nothing(moved.into_iter().map(problem).collect())?;
         } else if !moved.is_empty() {
-            (self.say)(&format!("the root {name} moved since it was locked; taking the new packages:"));
+            (self.say)(&format!("the {what} moved since it was locked; taking the new packages:"));
             moved.iter().for_each(|line| (self.say)(&format!("  {line}")));
         }
         Ok(layout)
     }
 
-    /// A root without making it: the one that is here, or else the one that was locked.
-    pub fn known(&self, name: &str) -> Result<RootLayout> {
-        if let Some(layout) = root::cached(&self.spec(name), self.state)? {
+    /// The same without making anything: what is here, or else what was locked.
+    pub fn known(&self, name: &str, stacks: &Stacks) -> Result<Ground> {
+        if let Some(reference) = self.catalog.roots[name].reference() {
+            return Ok(Ground::Image(reference));
+        }
+        let root = self.here(&self.spec(name), name, self.locked(name))?;
+        let mut packages = BTreeMap::new();
+        for (layer, stack) in stacks {
+            let spec = stack.iter().fold(self.spec(name), RootSpec::with);
+            let layout = self.here(&spec, &format!("{name}-{layer}"), self.locked_packages(name, layer))?;
+            packages.insert(layer.clone(), layout);
+        }
+        Ok(Ground::Made { root, packages })
+    }
+
+    fn here(&self, spec: &RootSpec, name: &str, locked: Option<&LockedRoot>) -> Result<RootLayout> {
+        if let Some(layout) = root::cached(spec, self.state)? {
             return Ok(layout);
         }
-        let locked = self.locked(name);
         Ok(RootLayout {
             dir: self.state.join("roots").join(name),
             digest: locked.map(|locked| locked.digest.clone()).unwrap_or_default(),
@@ -65,6 +96,10 @@ impl Roots<'_> {
     fn locked(&self, name: &str) -> Option<&LockedRoot> {
         self.lock.roots.get(name)?.get(&self.platform)
     }
+
+    fn locked_packages(&self, root: &str, layer: &str) -> Option<&LockedRoot> {
+        self.lock.packages.get(root)?.get(layer)?.get(&self.platform)
+    }
 }
 
 /// The packages in which a root differs from the lock's, a line each: `libc6 2.41-12 → 2.41-13`.
@@ -79,7 +114,6 @@ fn moved(locked: &LockedRoot, layout: &RootLayout) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn what_moved_is_told_package_by_package() {

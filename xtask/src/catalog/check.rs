@@ -1,6 +1,6 @@
 //! What the types cannot say: names that must exist, and names that must be legal.
 
-use super::Catalog;
+use super::{Catalog, Distribution};
 use crate::problem::{Id, Problem, nearest};
 use std::collections::BTreeSet;
 
@@ -15,6 +15,7 @@ pub fn tag_fields(template: &str) -> impl Iterator<Item = &str> {
 pub(super) fn check(catalog: &Catalog) -> Vec<Problem> {
     let mut problems = Vec::new();
     references(catalog, &mut problems);
+    origins(catalog, &mut problems);
     names(catalog, &mut problems);
     tags(catalog, &mut problems);
     problems
@@ -57,6 +58,60 @@ fn references(catalog: &Catalog, problems: &mut Vec<Problem>) {
             ));
         }
     }
+}
+
+/// Roots and toolkits come from one place each, and what comes from a registry is pinned.
+fn origins(catalog: &Catalog, problems: &mut Vec<Problem>) {
+    for (name, root) in &catalog.roots {
+        let path = ["roots", name.as_str()];
+        if let (Distribution::Ubuntu, None) = (root.distribution, &root.image) {
+            problems.push(Problem::new(
+                Id::Schema,
+                catalog.place(&path),
+                format!("`{name}` would have to be bootstrapped, which is done with Debian's packages only"),
+                "give the `image:` and `digest:` of an Ubuntu image",
+            ));
+        }
+        pinned(catalog, &path, root.image.as_deref(), root.digest.as_deref(), problems);
+    }
+    for (name, toolkit) in &catalog.toolkits {
+        let path = ["toolkits", name.as_str()];
+        let has_packages = [&toolkit.requirements, &toolkit.packages, &toolkit.unpack].iter().any(|it| !it.is_empty());
+        if has_packages == toolkit.image.is_some() {
+            problems.push(Problem::new(
+                Id::Schema,
+                catalog.place(&path),
+                format!("`{name}` must come from packages or from an image, and not from both"),
+                "write `requirements`, `packages` or `unpack`; or `image` and `digest`",
+            ));
+        }
+        pinned(catalog, &path, toolkit.image.as_deref(), toolkit.digest.as_deref(), problems);
+    }
+}
+
+/// An image is named by a tag that people know, and by the digest that is taken.
+fn pinned(catalog: &Catalog, path: &[&str], image: Option<&str>, digest: Option<&str>, problems: &mut Vec<Problem>) {
+    let Some(image) = image else {
+        return;
+    };
+    let tag = image.rsplit('/').next().and_then(|last| last.split_once(':')).map(|(_, tag)| tag);
+    let hex = digest.and_then(|digest| digest.strip_prefix("sha256:")).unwrap_or_default();
+    let is_digest = hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let (field, what, cure) = match tag {
+        None | Some("latest") => (
+            "image",
+            format!("`{image}` names no version"),
+            "write repository:tag, and no `latest`".to_owned(),
+        ),
+        _ if !is_digest => (
+            "digest",
+            format!("`{image}` is not pinned: its digest is {}", digest.map_or("missing".to_owned(), |d| format!("`{d}`"))),
+            format!("write `digest: sha256:…`; `docker buildx imagetools inspect {image}` tells it"),
+        ),
+        _ => return,
+    };
+    let path: Vec<&str> = path.iter().copied().chain([field]).collect();
+    problems.push(Problem::new(Id::BaseUnpinned, catalog.place(&path), what, cure));
 }
 
 fn reaches_base(catalog: &Catalog, name: &str) -> bool {

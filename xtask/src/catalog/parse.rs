@@ -1,7 +1,7 @@
 //! Text to [`Catalog`]: every entry is read on its own, so that one mistake does not hide the next.
 
 use super::outline::{Outline, place};
-use super::{Base, Catalog, Defaults, Release, Root, User, Variant, check};
+use super::{Base, Catalog, Defaults, Release, Root, Toolkit, User, Variant, check};
 use crate::problem::{Id, Problem, Refusal, nearest};
 use serde::de::DeserializeOwned;
 use serde_yaml::{Mapping, Value};
@@ -17,6 +17,7 @@ const SECTIONS: &[&str] = &[
     "defaults",
     "roots",
     "base",
+    "toolkits",
     "releases",
     "variants",
     "tags",
@@ -130,6 +131,7 @@ impl Reader<'_> {
         let defaults = self.section::<Defaults>("defaults");
         let roots = self.entries::<Root>("roots");
         let base = self.section::<Base>("base");
+        let toolkits = self.entries::<Toolkit>("toolkits");
         let releases = self.entries::<Release>("releases");
         let variants = self.entries::<Variant>("variants");
         let tags = self.section("tags");
@@ -144,6 +146,7 @@ impl Reader<'_> {
             defaults: defaults?,
             roots: roots?,
             base: base?,
+            toolkits: toolkits?,
             releases: releases?,
             variants: variants?,
             tags: tags?,

@@ -1,32 +1,37 @@
 //! `build`: plan → root → bake → smoke → tags; the digests alone on standard output.
 
 use super::{App, smoke};
-use crate::build::{self, Bake, Images, Phases, Report, Roots, Secrets, Tagged, candidate, disk};
+use crate::build::{
+    self, Bake, Images, Outcome, Phases, Report, Roots, Secrets, Tagged, candidate, disk, registry,
+};
 use crate::catalog::Platform;
 use crate::cli::{Build as Args, Select};
 use crate::engine::{Capabilities, Engine};
 use crate::faults;
 use crate::lock::Lock;
 use crate::out::word;
-use crate::plan::{Action, Existing, Planned, Sources, bytes_without_base};
+use crate::plan::{Action, Chosen, Existing, Planned, Sources, bytes_without_base};
 use crate::problem::{Id, refuse};
-use crate::project::{Chosen, Project};
+use crate::project::Project;
 use crate::render::Files;
-use crate::root::RootLayout;
+use crate::root::Ground;
 use crate::runner::Step;
 use crate::smoke::{Record, Request};
+use crate::tiers::{Stacks, stacks};
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Builds what changed, and gives names to what passed.
 pub fn run(app: &App, args: &Args) -> Result<()> {
     let start = Instant::now();
-    if args.push || args.registry.is_some() || args.keep_going {
-        return super::not_yet("build with --push, --registry or --keep-going");
+    if args.push || args.registry.is_some() {
+        return super::not_yet("build with --push or --registry");
     }
     let project = app.project()?;
     let chosen = project.select(&args.select)?;
     let (lock, files) = project.proved()?;
+    let groups = by_root(&project, &chosen, &args.select)?;
     let secrets = Secrets::gather(args.ca_cert.as_deref())?;
     let platform = args.select.platform.unwrap_or_else(Platform::host);
     let order =
@@ -37,24 +42,42 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         disk::check(app.state(), disk::needed(order.wheel_bytes(&chosen)?))?;
     }
     app.start(&engine)?;
-    let mut done = Vec::new();
-    for (root, chosen) in by_root(&project, &chosen, &args.select)? {
-        done.extend(order.build_on(&engine, &root, &chosen)?);
+    let mut outcomes = Vec::new();
+    for (root, chosen) in groups {
+        let (chosen, not_here) = order.available(&engine, &root, chosen)?;
+        outcomes.extend(not_here);
+        outcomes.extend(order.build_on(&engine, &root, &chosen)?);
     }
     if app.dry_run {
-        return Ok(());
+        return build::judge(outcomes);
+    }
+    if outcomes.len() > 1 {
+        app.out.say(&build::table(&outcomes));
     }
     app.out.say(&format!("done in {:.1} s", start.elapsed().as_secs_f64()));
-    let digests: Vec<&str> = done.iter().map(|image| image.digest.as_str()).collect();
-    app.out.result(&digests.join("\n"), &done)
+    let digests: Vec<&str> = outcomes.iter().filter_map(|it| Some(it.image.as_ref()?.digest.as_str())).collect();
+    app.out.result(&digests.join("\n"), &outcomes)?;
+    build::judge(outcomes)
 }
 
 /// Images by the root that they stand on.
+///
+/// Errors: `E_PYTHON` for a root whose interpreter is not the one that the wheels are locked for.
 pub(super) fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
+    let catalog = &project.catalog;
     let mut groups: Vec<(String, Chosen)> = Vec::new();
     for (release, variant) in chosen {
-        let (own, _) = project.catalog.root_of(project.catalog.release(release)?);
+        let (own, its) = catalog.root_of(catalog.release(release)?);
         let root = select.root.as_deref().unwrap_or(own);
+        let other = &catalog.roots[root];
+        if root != own && (other.python != its.python || other.image.is_some() || its.image.is_some()) {
+            return refuse(
+                Id::Python,
+                "--root",
+                format!("release {release} is locked and rendered for the root {own}, not for {root}"),
+                format!("write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"),
+            );
+        }
         let pair = (release.clone(), variant.clone());
         match groups.iter_mut().find(|(name, _)| name == root) {
             Some((_, pairs)) => pairs.push(pair),
@@ -62,6 +85,14 @@ pub(super) fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Re
         }
     }
     Ok(groups)
+}
+
+/// The layers of packages that images are made from.
+pub(super) fn stacks_of(project: &Project, chosen: &Chosen) -> Stacks {
+    let of = |(release, variant): &(String, String)| {
+        stacks(&project.catalog, &project.resolved[release], variant)
+    };
+    chosen.iter().flat_map(of).collect()
 }
 
 /// Everything that is known before an engine is asked.
@@ -87,34 +118,83 @@ impl Order<'_> {
         Ok(bytes)
     }
 
-    fn build_on(&self, engine: &Engine, root: &str, chosen: &Chosen) -> Result<Vec<Tagged>> {
-        let layout = self.root(root)?;
+    /// Drops what needs an image that no registry gives here. With `--all` or `--keep-going` the rest is built.
+    fn available(&self, engine: &Engine, root: &str, chosen: Chosen) -> Result<(Chosen, Vec<Outcome>)> {
+        let project = self.project;
+        let mirror = self.args.mirror.as_deref();
+        let needed = registry::needed(&project.catalog, &project.resolved, &chosen, root, mirror);
+        if needed.is_empty() || (self.app.dry_run && !engine.answers()) {
+            return Ok((chosen, Vec::new()));
+        }
+        let missing = registry::unavailable(engine, needed)?;
+        if !self.args.select.all && !self.args.keep_going {
+            crate::problem::all_or_nothing(missing.iter().map(|(problem, _)| problem.clone()).collect())?;
+        }
+        let why = |pair: &(String, String)| missing.iter().find(|(_, users)| users.contains(pair));
+        let (left_out, rest): (Chosen, Chosen) = chosen.into_iter().partition(|pair| why(pair).is_some());
+        let not_here = left_out.iter().filter_map(|pair| {
+            Some(Outcome::not_here((&pair.0, &pair.1), why(pair)?.0.clone()))
+        });
+        Ok((rest, not_here.collect()))
+    }
+
+    fn build_on(&self, engine: &Engine, root: &str, chosen: &Chosen) -> Result<Vec<Outcome>> {
+        if chosen.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ground = self.ground(root, chosen)?;
         let images = Images { engine, catalog: &self.project.catalog };
         let existing = images.existing()?;
-        let plans = self.plans(&existing, chosen, &layout)?;
+        let plans = self.plans(&existing, chosen, (root, &ground))?;
         let to_build: Vec<&Planned> = plans.iter().filter(|plan| plan.action == Action::Build).collect();
         for plan in plans.iter().filter(|plan| plan.action == Action::Skip) {
             self.app.out.say(&format!("{} {}: nothing changed", plan.release, plan.variant));
         }
+        let mut failed = BTreeMap::new();
         if !to_build.is_empty() {
             let new_bytes = bytes_without_base(&to_build, &existing);
-            self.bake(&images, (root, &layout), &to_build, new_bytes)?;
+            failed = self.bake(&images, (root, &ground), &to_build, new_bytes)?;
         }
         if self.app.dry_run {
             return Ok(Vec::new());
         }
-        let finish = |plan: &Planned| match plan.action {
-            Action::Skip => images.skipped(plan),
-            Action::Build => self.prove(engine, &images, plan),
-        };
-        let done = plans.iter().map(finish).collect::<Result<Vec<Tagged>>>()?;
+        let outcomes = self.finish(&images, &plans, failed);
         if !to_build.is_empty() {
             images.forget_superseded();
         }
-        Ok(done)
+        outcomes
     }
 
-    fn root(&self, name: &str) -> Result<RootLayout> {
+    /// Proves what was built and names it; the first that fails ends it, unless the others are to go on.
+    fn finish(
+        &self,
+        images: &Images,
+        plans: &[Planned],
+        mut failed: BTreeMap<String, anyhow::Error>,
+    ) -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
+        let mut stopped = None;
+        for plan in plans {
+            let name = (plan.release.as_str(), plan.variant.as_str());
+            let result = match (plan.action, failed.remove(&plan.target)) {
+                (Action::Skip, _) => images.skipped(plan),
+                (Action::Build, Some(error)) => Err(error),
+                (Action::Build, None) if stopped.is_some() => {
+                    images.untag(&candidate(images.catalog, plan));
+                    continue;
+                }
+                (Action::Build, None) => self.prove(images, plan),
+            };
+            match result {
+                Ok(image) => outcomes.push(Outcome::good(name, image, plan.action == Action::Build)),
+                Err(error) if self.args.keep_going => outcomes.push(Outcome::failed(name, error)),
+                Err(error) => stopped = stopped.or(Some(error)),
+            }
+        }
+        stopped.map_or(Ok(outcomes), Err)
+    }
+
+    fn ground(&self, root: &str, chosen: &Chosen) -> Result<Ground> {
         let roots = Roots {
             catalog: &self.project.catalog,
             lock: self.lock,
@@ -123,41 +203,33 @@ impl Order<'_> {
             state: self.app.state(),
             say: &|line| self.app.out.say(line),
         };
+        let stacks = stacks_of(self.project, chosen);
         match self.app.dry_run {
-            true => roots.known(name),
-            false => roots.provide(name, self.args.locked),
+            true => roots.known(root, &stacks),
+            false => roots.provide(root, &stacks, self.args.locked),
         }
     }
 
-    fn plans(&self, existing: &Existing, chosen: &Chosen, layout: &RootLayout) -> Result<Vec<Planned>> {
+    fn plans(&self, existing: &Existing, chosen: &Chosen, ground: (&str, &Ground)) -> Result<Vec<Planned>> {
         let rootfs = self.project.rootfs()?;
         let sources =
             Sources { catalog: &self.project.catalog, lock: self.lock, files: self.files, rootfs: &rootfs };
-        chosen
-            .iter()
-            .map(|(release, variant)| {
-                sources.plan(release, variant, &layout.digest, existing, self.args.force)
-            })
-            .collect()
+        let plan = |(release, variant): &(String, String)| {
+            sources.plan(release, variant, ground, existing, self.args.force)
+        };
+        chosen.iter().map(plan).collect()
     }
 
+    /// One bake for all of them. Where that fails and the others are to go on, each is tried alone: what is done is
+    /// kept. Returns the failures by target.
     fn bake(
         &self,
         images: &Images,
-        root: (&str, &RootLayout),
+        root: (&str, &Ground),
         plans: &[&Planned],
         new_bytes: u64,
-    ) -> Result<()> {
+    ) -> Result<BTreeMap<String, anyhow::Error>> {
         let engine = images.engine;
-        let bake = Bake {
-            catalog: &self.project.catalog,
-            images: plans,
-            root,
-            secrets: self.secrets,
-            platform: self.platform,
-            revision: &build::revision(&self.project.catalog.folder()),
-            builder: self.args.builder.as_deref(),
-        };
         let can = if engine.answers() { engine.capabilities()? } else { Capabilities::of_private() };
         if engine.build_network().is_some() && !can.bake_network {
             return refuse(
@@ -167,9 +239,15 @@ impl Order<'_> {
                 "use a mirror that has Debian testing, whose buildx keeps it; then `cargo xtask engine prune`",
             );
         }
-        let step = bake.step(engine, &can);
+        let revision = build::revision(&self.project.catalog.folder());
+        let step = |plans: &[&Planned]| {
+            let catalog = &self.project.catalog;
+            let (builder, mirror) = (self.args.builder.as_deref(), self.args.mirror.as_deref());
+            let (platform, secrets, revision) = (self.platform, self.secrets, revision.as_str());
+            Bake { catalog, images: plans, root, secrets, platform, revision, builder, mirror }.step(engine, &can)
+        };
         if self.app.dry_run {
-            return self.print(&step, plans, images);
+            return self.print(&step(plans), plans, images).map(|()| BTreeMap::new());
         }
         // An engine on another machine keeps its own accounts.
         if let Some(disk) = engine.disk()? {
@@ -178,12 +256,18 @@ impl Order<'_> {
         for plan in plans {
             self.app.out.say(&format!("building {} {}: {}", plan.release, plan.variant, word(plan.reason)));
         }
-        let phases = self.follow(&step)?;
-        self.app.out.say(&times(&phases));
-        Ok(())
+        match self.follow(&step(plans)) {
+            Ok(()) => Ok(BTreeMap::new()),
+            Err(error) if !self.args.keep_going => Err(error),
+            Err(error) if plans.len() == 1 => Ok(BTreeMap::from([(plans[0].target.clone(), error)])),
+            Err(_) => {
+                let alone = |plan: &&Planned| Some((plan.target.clone(), self.follow(&step(&[*plan])).err()?));
+                Ok(plans.iter().filter_map(alone).collect())
+            }
+        }
     }
 
-    fn follow(&self, step: &Step) -> Result<Phases> {
+    fn follow(&self, step: &Step) -> Result<()> {
         let (path, log) = self.app.log("build.log")?;
         let mut report = Report::new(&self.app.out, log);
         let status = step.stream(|_, line| report.line(line))?;
@@ -191,13 +275,14 @@ impl Order<'_> {
             let place = format!("build (log: {})", path.display());
             return Err(faults::error(&place, &report.last_words(), Id::Build));
         }
-        Ok(report.finish())
+        self.app.out.say(&times(&report.finish()));
+        Ok(())
     }
 
     /// The smoke test, then the names; a candidate that fails keeps none.
-    fn prove(&self, engine: &Engine, images: &Images, plan: &Planned) -> Result<Tagged> {
+    fn prove(&self, images: &Images, plan: &Planned) -> Result<Tagged> {
         let candidate = candidate(&self.project.catalog, plan);
-        let proved = self.smoke(engine, plan, &candidate).and_then(|record| {
+        let proved = self.smoke(images.engine, plan, &candidate).and_then(|record| {
             self.keep(plan, &record)?;
             images.tag(&candidate, plan, &record.found)
         });

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::lock::Lock;
-use crate::out::{gigabytes, word};
+use crate::out::{columns, gigabytes, word};
 use crate::plan::Planned;
 use crate::project::Project;
 use crate::tags::planned;
@@ -87,15 +87,4 @@ pub fn plans(plans: &[Planned]) -> String {
         ]
     }));
     columns(&rows)
-}
-
-/// Rows in columns as wide as their widest cell.
-pub fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -1,6 +1,6 @@
 //! `plan`: what would be built or skipped, each with its reason.
 
-use super::build::by_root;
+use super::build::{by_root, stacks_of};
 use super::{App, list};
 use crate::build::{Images, Roots};
 use crate::catalog::Platform;
@@ -27,9 +27,9 @@ pub fn run(app: &App, select: &Select) -> Result<()> {
     };
     let mut plans = Vec::new();
     for (root, chosen) in by_root(&project, &chosen, select)? {
-        let digest = roots.known(&root)?.digest;
+        let ground = roots.known(&root, &stacks_of(&project, &chosen))?;
         for (release, variant) in chosen {
-            plans.push(sources.plan(&release, &variant, &digest, &existing, false)?);
+            plans.push(sources.plan(&release, &variant, (&root, &ground), &existing, false)?);
         }
     }
     app.out.result(&list::plans(&plans), &plans)

@@ -88,6 +88,8 @@ fn judge(
         cuda: cuda.to_owned(),
         cudnn: question.cudnn.clone(),
         root: None,
+        platforms: Vec::new(),
+        budget: None,
     };
     let pythons = torch.map(|(_, torch)| torch.pythons(platform)).unwrap_or_default();
     let python = question.python.clone().or_else(|| pythons.last().cloned()).unwrap_or_default();

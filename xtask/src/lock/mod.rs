@@ -5,10 +5,11 @@ mod wheels;
 
 pub use update::{Update, update};
 
-use crate::catalog::{Catalog, Platform, Root};
+use crate::catalog::{Catalog, Platform};
 use crate::digest;
 use crate::problem::{Id, Problem, all_or_nothing, refuse};
 use crate::resolve::Resolved;
+use crate::tiers::{Stacks, stacks, tiers};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ pub const FILE: &str = "images/lock.json";
 pub const REPAIR: &str = "cargo xtask lock --update";
 
 /// Raised when this program resolves or writes differently, so that older locks are stale.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 
 /// Every input of every image, fixed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,13 +34,15 @@ pub struct Lock {
     pub epoch: u64,
     /// The uv that resolved it; the same one installs.
     pub uv: String,
-    /// Root file systems by name, then by platform.
+    /// Bootstrapped root file systems by name, then by platform.
     pub roots: BTreeMap<String, BTreeMap<Platform, LockedRoot>>,
+    /// Layers of packages on top of a root: by the root's name, their own, and platform.
+    pub packages: BTreeMap<String, BTreeMap<String, BTreeMap<Platform, LockedRoot>>>,
     /// Releases by name.
     pub releases: BTreeMap<String, LockedRelease>,
 }
 
-/// A root file system as it was bootstrapped when the lock was made.
+/// A root file system, or a layer of packages, as it was made when the lock was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedRoot {
@@ -47,7 +50,7 @@ pub struct LockedRoot {
     pub digest: String,
     /// Bytes of the uncompressed layer.
     pub bytes: u64,
-    /// Debian packages and their versions.
+    /// Its Debian packages and their versions, without those below it.
     pub packages: BTreeMap<String, String>,
 }
 
@@ -59,8 +62,10 @@ pub struct LockedRelease {
     pub root: String,
     /// What the compatibility table says of it.
     pub facts: Resolved,
-    /// The wheels by platform, in alphabetical order.
+    /// The wheels of its base by platform, in alphabetical order.
     pub wheels: BTreeMap<Platform, Vec<Wheel>>,
+    /// The wheels that each variant adds to the tier below it.
+    pub variants: BTreeMap<String, BTreeMap<Platform, Vec<Wheel>>>,
 }
 
 /// One wheel file. No address: where it comes from is the host's own configuration.
@@ -93,31 +98,58 @@ impl LockedRelease {
         }
     }
 
-    /// Bytes of all its wheels for one platform, or the refusal of [`LockedRelease::wheels`].
+    /// Bytes of all wheels of its base for one platform, or the refusal of [`LockedRelease::wheels`].
     pub fn bytes(&self, platform: Platform) -> Result<u64> {
         Ok(self.wheels(platform)?.iter().map(|wheel| wheel.bytes).sum())
+    }
+
+    /// The wheels that a variant adds to the tier below it, on one platform.
+    pub fn added(&self, variant: &str, platform: Platform) -> &[Wheel] {
+        self.variants.get(variant).and_then(|wheels| wheels.get(&platform)).map_or(&[], Vec::as_slice)
     }
 }
 
 /// What the lock is made from, part by part, each as a checksum of its canonical JSON.
 pub fn inputs(catalog: &Catalog, resolved: &BTreeMap<String, Resolved>) -> Result<BTreeMap<String, String>> {
-    #[derive(Serialize)]
-    struct RootInput<'a>(u32, &'a Root, &'a [String], &'a [Platform]);
-    #[derive(Serialize)]
-    struct ReleaseInput<'a>(u32, &'a Resolved, &'a str, &'a [String], &'a [Platform]);
-
-    let platforms = &catalog.defaults.platforms;
     let mut inputs = BTreeMap::new();
-    for (name, root) in &catalog.roots {
-        let input = RootInput(RECIPE, root, &catalog.base.packages, platforms);
+    for (name, root) in catalog.roots.iter().filter(|(_, root)| root.image.is_none()) {
+        let input = (RECIPE, root, &catalog.base.packages, &catalog.defaults.platforms);
         inputs.insert(format!("roots.{name}"), digest::of_json(&input)?);
     }
+    for (root, stacks) in package_stacks(catalog, resolved)? {
+        for (layer, stack) in stacks {
+            inputs.insert(format!("packages.{root}.{layer}"), digest::of_json(&(RECIPE, stack))?);
+        }
+    }
     for (name, facts) in resolved {
-        let (root, _) = catalog.root_of(catalog.release(name)?);
-        let input = ReleaseInput(RECIPE, facts, root, &catalog.base.requirements, platforms);
-        inputs.insert(format!("releases.{name}"), digest::of_json(&input)?);
+        let release = catalog.release(name)?;
+        let (root, _) = catalog.root_of(release);
+        let added: BTreeMap<&str, Vec<&str>> = catalog
+            .variants
+            .keys()
+            .flat_map(|variant| tiers(catalog, facts, variant))
+            .map(|tier| (tier.name, tier.requirements()))
+            .collect();
+        let (base, platforms) = (&catalog.base.requirements, catalog.platforms(release));
+        inputs.insert(format!("releases.{name}"), digest::of_json(&(RECIPE, facts, root, base, added, platforms))?);
     }
     Ok(inputs)
+}
+
+/// Every layer of packages that images of bootstrapped roots have, by the root's name.
+pub fn package_stacks(
+    catalog: &Catalog,
+    resolved: &BTreeMap<String, Resolved>,
+) -> Result<BTreeMap<String, Stacks>> {
+    let mut all = BTreeMap::<String, Stacks>::new();
+    for (name, facts) in resolved {
+        let (root, it) = catalog.root_of(catalog.release(name)?);
+        if it.image.is_none() {
+            let of_release = catalog.variants.keys().flat_map(|variant| stacks(catalog, facts, variant));
+            all.entry(root.to_owned()).or_default().extend(of_release);
+        }
+    }
+    Ok(all)
 }
 
 /// Reads the lock that lies beside the catalog.
@@ -171,7 +203,8 @@ pub fn changes(old: Option<&Lock>, new: &Lock) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, release) in &new.releases {
         let versions = |release: &LockedRelease| -> BTreeMap<String, String> {
-            let wheels = release.wheels.values().flatten();
+            let added = release.variants.values().flat_map(BTreeMap::values).flatten();
+            let wheels = release.wheels.values().flatten().chain(added);
             wheels.map(|wheel| (wheel.name.clone(), wheel.version.clone())).collect()
         };
         let Some(before) = old.releases.get(name).map(versions) else {
@@ -184,16 +217,25 @@ pub fn changes(old: Option<&Lock>, new: &Lock) -> Vec<String> {
                 .map(|line| format!("release {name}: {line}")),
         );
     }
-    for (name, platforms) in &new.roots {
-        for (platform, root) in platforms {
-            let before = old.roots.get(name).and_then(|platforms| platforms.get(platform));
-            let before = before.map(|root| root.packages.clone()).unwrap_or_default();
-            lines.extend(
-                differences(&before, &root.packages).into_iter().map(|line| format!("root {name}: {line}")),
-            );
-        }
+    for (what, root) in locked_roots(new) {
+        let before = locked_roots(old).remove(&what).map(|root| root.packages.clone()).unwrap_or_default();
+        lines.extend(differences(&before, &root.packages).into_iter().map(|line| format!("{what}: {line}")));
     }
     lines
+}
+
+/// Roots and the layers of packages on them, by what a person calls them.
+fn locked_roots(lock: &Lock) -> BTreeMap<String, &LockedRoot> {
+    let roots = lock.roots.iter().map(|(name, platforms)| (format!("root {name}"), platforms));
+    let layers = lock.packages.values().flatten().map(|(name, platforms)| (format!("packages of {name}"), platforms));
+    roots.chain(layers).flat_map(|(what, platforms)| each_platform(what, platforms)).collect()
+}
+
+fn each_platform(
+    what: String,
+    platforms: &BTreeMap<Platform, LockedRoot>,
+) -> impl Iterator<Item = (String, &LockedRoot)> {
+    platforms.iter().map(move |(platform, root)| (format!("{what} ({platform})"), root))
 }
 
 /// How versions differ, a line each: `libc6 2.41-12 → 2.41-13`.

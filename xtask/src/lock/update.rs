@@ -1,12 +1,13 @@
 //! `lock --update`: the one command that asks indexes what is there.
 
-use super::{Lock, LockedRelease, LockedRoot, inputs, wheels};
+use super::{Lock, LockedRelease, LockedRoot, Wheel, inputs, package_stacks, wheels};
 use crate::catalog::{Catalog, Platform};
 use crate::faults;
 use crate::problem::{Id, refuse};
 use crate::resolve::{Channel, Resolved};
 use crate::root::{self, RootSpec};
 use crate::runner::Step;
+use crate::tiers::tiers;
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ pub fn update(
         epoch,
         uv: uv.version()?,
         roots: BTreeMap::new(),
+        packages: BTreeMap::new(),
         releases: BTreeMap::new(),
     };
     let old_releases = old.map(|old| old.releases).unwrap_or_default();
@@ -54,10 +56,26 @@ pub fn update(
         };
         lock.releases.insert(name.clone(), release);
     }
-    for name in catalog.roots.keys() {
-        for platform in catalog.defaults.platforms.iter().filter(|p| **p == Platform::host()) {
-            let root = lock_root(catalog, name, *platform, epoch, update)?;
-            lock.roots.entry(name.clone()).or_default().insert(*platform, root);
+    let host = Platform::host();
+    let here = |root: &str| {
+        let sources = update.apt_sources.map(Path::to_owned);
+        RootSpec::new(catalog, root, host, epoch, sources)
+    };
+    for (name, _) in catalog.roots.iter().filter(|(_, root)| root.image.is_none()) {
+        if catalog.defaults.platforms.contains(&host) {
+            let root = BTreeMap::from([(host, lock_root(&here(name), update)?)]);
+            lock.roots.insert(name.clone(), root);
+        }
+    }
+    for (root, stacks) in package_stacks(catalog, resolved)? {
+        // The lower ones are part of the higher ones: they come first.
+        let mut stacks: Vec<_> = stacks.into_iter().collect();
+        stacks.sort_by_key(|(_, stack)| stack.len());
+        for (name, stack) in stacks {
+            (update.progress)(&format!("packages of {name}"));
+            let spec = stack.iter().fold(here(&root), RootSpec::with);
+            let layer = BTreeMap::from([(host, lock_root(&spec, update)?)]);
+            lock.packages.entry(root.clone()).or_default().insert(name, layer);
         }
     }
     Ok(lock)
@@ -80,14 +98,59 @@ fn lock_release(
             "choose the build that PyPI serves; indexes of one's own are not built yet",
         );
     }
-    let mut locked = LockedRelease { root: root.to_owned(), facts: facts.clone(), wheels: BTreeMap::new() };
-    for platform in &catalog.defaults.platforms {
+    let mut locked = LockedRelease {
+        root: root.to_owned(),
+        facts: facts.clone(),
+        wheels: BTreeMap::new(),
+        variants: BTreeMap::new(),
+    };
+    for platform in catalog.platforms(catalog.release(name)?) {
         (update.progress)(&format!("resolving release {name} for {platform}"));
         let wanted = requirements(facts, &catalog.base.requirements);
-        let pylock = uv.resolve(&wanted, &facts.python, *platform)?;
-        locked.wheels.insert(*platform, wheels::parse(&pylock)?);
+        let base = wheels::parse(&uv.resolve(&wanted, &[], &facts.python, *platform)?)?;
+        let mut added = BTreeMap::new();
+        for variant in catalog.variants.keys() {
+            add(catalog, facts, variant, &base, &mut added, |wanted, below| {
+                wheels::parse(&uv.resolve(wanted, below, &facts.python, *platform)?)
+            })?;
+        }
+        for (variant, added) in added.into_iter().filter(|(_, added)| !added.is_empty()) {
+            locked.variants.entry(variant.to_owned()).or_default().insert(*platform, added);
+        }
+        locked.wheels.insert(*platform, base);
     }
     Ok(locked)
+}
+
+/// Adds to `done` the wheels that each tier of a variant adds to those below it, which stay as they are.
+fn add<'a>(
+    catalog: &'a Catalog,
+    facts: &Resolved,
+    variant: &'a str,
+    base: &[Wheel],
+    done: &mut BTreeMap<&'a str, Vec<Wheel>>,
+    resolve: impl Fn(&str, &[Wheel]) -> Result<Vec<Wheel>>,
+) -> Result<()> {
+    let mut below = base.to_vec();
+    for tier in tiers(catalog, facts, variant) {
+        let wanted = tier.requirements();
+        if !wanted.is_empty() && !done.contains_key(tier.name) {
+            let mut added = resolve(&(wanted.join("\n") + "\n"), &below)?;
+            // What a tier names itself it has whole, whatever a tier below has left out of it.
+            let named = |wheel: &Wheel| wanted.iter().any(|it| normalised(it) == wheel.name);
+            added.retain(|wheel| named(wheel) || !below.iter().any(|it| it.name == wheel.name));
+            done.insert(tier.name, added);
+        }
+        below.extend(done.get(tier.name).into_iter().flatten().cloned());
+    }
+    Ok(())
+}
+
+/// The name in a requirement, as PyPA's specification of names normalises it: `nvidia-cuda-runtime` of `NVIDIA_cuda.runtime>=13`.
+fn normalised(requirement: &str) -> String {
+    let is_name = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
+    let name: String = requirement.chars().take_while(is_name).collect();
+    name.to_lowercase().split(['.', '_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 /// What uv is asked for: the trio exactly, and the rest at its newest.
@@ -97,16 +160,8 @@ fn requirements(facts: &Resolved, others: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
-fn lock_root(
-    catalog: &Catalog,
-    name: &str,
-    platform: Platform,
-    epoch: u64,
-    update: &Update,
-) -> Result<LockedRoot> {
-    let sources = update.apt_sources.map(Path::to_owned);
-    let spec = RootSpec::new(catalog, name, platform, epoch, sources);
-    let layout = root::provide(&spec, update.state, true, update.progress)?;
+fn lock_root(spec: &RootSpec, update: &Update) -> Result<LockedRoot> {
+    let layout = root::provide(spec, update.state, true, update.progress)?;
     Ok(LockedRoot { digest: layout.digest, bytes: layout.bytes, packages: layout.packages })
 }
 
@@ -169,16 +224,21 @@ impl Uv {
         Ok(text.split_whitespace().nth(1).unwrap_or(&text).to_owned())
     }
 
-    /// Asks for the wheels of one platform as a pylock. Only wheels: building a source on the host would not be pinned.
-    fn resolve(&self, requirements: &str, python: &str, platform: Platform) -> Result<String> {
+    /// Asks for the wheels of one platform as a pylock; what is `fixed` keeps its version. Only wheels: building a source
+    /// on the host would not be pinned.
+    fn resolve(&self, requirements: &str, fixed: &[Wheel], python: &str, platform: Platform) -> Result<String> {
         let folder = tempfile::tempdir()?;
-        let [input, output] = ["requirements.in", "pylock.toml"].map(|name| folder.path().join(name));
+        let [input, constraints, output] =
+            ["requirements.in", "constraints.txt", "pylock.toml"].map(|name| folder.path().join(name));
         std::fs::write(&input, requirements)?;
+        let pins = fixed.iter().map(|wheel| format!("{}=={}\n", wheel.name, wheel.version));
+        std::fs::write(&constraints, pins.collect::<String>())?;
         let out = self
             .step("resolve the wheels")
             .args(["pip", "compile", "--quiet", "--format", "pylock.toml"])
             .args(["--only-binary", ":all:", "--python-version", python])
             .args(["--python-platform", &format!("{}-manylinux_2_28", platform.machine())])
+            .args(["--constraints".to_owned(), constraints.display().to_string()])
             .args(["--output-file".to_owned(), output.display().to_string(), input.display().to_string()])
             .output()?;
         if !out.status.success() {

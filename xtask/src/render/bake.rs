@@ -1,7 +1,8 @@
 //! The bake file: every target, with what is known when it is rendered. The rest comes in as variables.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Toolkit, names_registry};
 use crate::lock::{Lock, LockedRelease};
+use crate::tiers::tiers;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
@@ -19,40 +20,81 @@ pub fn root_variable(root: &str) -> String {
     format!("ROOT_{}", root.chars().map(plain).collect::<String>())
 }
 
+/// The variable that names a layer of packages on a root: `PACKAGES_DEBIAN_DEVEL`.
+pub fn packages_variable(root: &str, layer: &str) -> String {
+    root_variable(&format!("{root}_{layer}")).replacen("ROOT", "PACKAGES", 1)
+}
+
 /// The bake file as text.
 pub(super) fn file(catalog: &Catalog, lock: &Lock) -> Result<String> {
     let mut targets = Map::new();
     for (name, release) in &lock.releases {
-        targets.insert(target("base", name), base(lock, name, release));
+        targets.insert(target("base", name), base(catalog, lock, name, release));
         for variant in catalog.variants.keys() {
             targets.insert(target(variant, name), variant_target(catalog, lock, name, release, variant));
+        }
+    }
+    for (name, root) in &catalog.roots {
+        if let Some(reference) = root.reference() {
+            targets.insert(target("root", name), root_target(lock, name, &reference));
         }
     }
     let default = &catalog.defaults.release;
     let of_default: Vec<String> = catalog.variants.keys().map(|variant| target(variant, default)).collect();
     let bake = json!({
-        "variable": variables(catalog),
+        "variable": variables(catalog, lock),
         "group": {"default": {"targets": of_default}},
         "target": targets,
     });
     Ok(serde_json::to_string_pretty(&bake)? + "\n")
 }
 
-/// What a build decides: the root's address, the network of its steps, and where the source stands.
-fn variables(catalog: &Catalog) -> Value {
+/// What a build decides: the addresses of roots and of packages on them, the network of its steps, and where the source
+/// stands.
+fn variables(catalog: &Catalog, lock: &Lock) -> Value {
     let mut variables = Map::new();
-    for root in catalog.roots.keys() {
+    for (root, _) in catalog.roots.iter().filter(|(_, root)| root.image.is_none()) {
         variables.insert(root_variable(root), json!({"default": format!("docker-image://{root}")}));
     }
+    for (root, layers) in &lock.packages {
+        for layer in layers.keys() {
+            let address = json!({"default": format!("docker-image://{root}-{layer}")});
+            variables.insert(packages_variable(root, layer), address);
+        }
+    }
+    variables.insert("MIRROR".to_owned(), json!({"default": ""}));
     variables.insert("BUILD_NETWORK".to_owned(), json!({"default": "default"}));
     variables.insert("REVISION".to_owned(), json!({"default": "unknown"}));
     Value::Object(variables)
 }
 
-fn base(lock: &Lock, name: &str, release: &LockedRelease) -> Value {
+/// Where the files of a root come from: a target of this file, or what the build says.
+fn root_context(catalog: &Catalog, root: &str) -> Value {
+    match catalog.roots[root].image {
+        Some(_) => json!(format!("target:{}", target("root", root))),
+        None => json!(format!("${{{}}}", root_variable(root))),
+    }
+}
+
+/// The address of an image of a registry, or of a mirror of it.
+fn address(reference: &str) -> String {
+    let mirror = if names_registry(reference) { "" } else { "${MIRROR}" };
+    format!("docker-image://{mirror}{reference}")
+}
+
+fn root_target(lock: &Lock, name: &str, reference: &str) -> Value {
+    json!({
+        "context": format!("images/roots/{name}"),
+        "contexts": {"image": address(reference)},
+        "network": "${BUILD_NETWORK}",
+        "args": args(lock),
+    })
+}
+
+fn base(catalog: &Catalog, lock: &Lock, name: &str, release: &LockedRelease) -> Value {
     json!({
         "context": format!("images/{name}/base"),
-        "contexts": {"root": format!("${{{}}}", root_variable(&release.root))},
+        "contexts": {"root": root_context(catalog, &release.root)},
         "network": "${BUILD_NETWORK}",
         "args": args(lock),
     })
@@ -65,14 +107,42 @@ fn variant_target(
     release: &LockedRelease,
     variant: &str,
 ) -> Value {
-    let from = &catalog.variants[variant].from;
     json!({
         "context": format!("images/{name}/{variant}"),
-        "contexts": {from: format!("target:{}", target(from, name)), "rootfs": "templates/rootfs"},
+        "contexts": contexts(catalog, name, release, variant),
         "network": "${BUILD_NETWORK}",
         "args": args(lock),
         "labels": labels(catalog, lock, name, release, variant),
     })
+}
+
+/// What the Dockerfile of a variant takes files from, beside its own folder.
+fn contexts(catalog: &Catalog, name: &str, release: &LockedRelease, variant: &str) -> Map<String, Value> {
+    let from = &catalog.variants[variant].from;
+    let mut contexts = Map::new();
+    contexts.insert(from.clone(), json!(format!("target:{}", target(from, name))));
+    if from == "base" {
+        contexts.insert("rootfs".to_owned(), json!("templates/rootfs"));
+    }
+    if release.variants.contains_key(variant) {
+        contexts.insert("root".to_owned(), root_context(catalog, &release.root));
+    }
+    let tiers = tiers(catalog, &release.facts, variant);
+    let Some(tier) = tiers.last() else {
+        return contexts;
+    };
+    if let (Some(layer), None) = (&tier.packages, &catalog.roots[&release.root].image) {
+        let variable = packages_variable(&release.root, &layer.name);
+        contexts.insert("packages".to_owned(), json!(format!("${{{variable}}}")));
+    }
+    if let Some(layer) = &tier.unpacked {
+        let variable = packages_variable(&release.root, &layer.name);
+        contexts.insert("toolkit".to_owned(), json!(format!("${{{variable}}}")));
+    }
+    if let Some(reference) = tier.toolkit.and_then(Toolkit::reference) {
+        contexts.insert("toolkit".to_owned(), json!(address(&reference)));
+    }
+    contexts
 }
 
 /// Proxies are BuildKit's predefined arguments: taken from the caller's environment, in no layer and no history.

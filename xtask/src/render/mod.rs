@@ -3,18 +3,21 @@
 mod bake;
 mod layers;
 mod page;
+mod requirements;
+mod variant;
 
-pub use bake::{FILE as BAKE_FILE, root_variable, target};
+pub use bake::{FILE as BAKE_FILE, packages_variable, root_variable, target};
 
-use crate::catalog::{Catalog, Variant};
+use crate::catalog::{Catalog, Root};
 use crate::files;
 use crate::lock::{Lock, LockedRelease, Wheel};
 use crate::problem::{Id, Problem};
 use crate::resolve::Resolved;
 use anyhow::{Context as _, Result};
 use layers::layers;
+use requirements::{ByPlatform, requirements};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tera::{Context, Tera};
 
@@ -33,14 +36,6 @@ struct ReleaseView<'a> {
     name: &'a str,
     #[serde(flatten)]
     facts: &'a Resolved,
-}
-
-/// What the templates see of a variant.
-#[derive(Serialize)]
-struct VariantView<'a> {
-    name: &'a str,
-    #[serde(flatten)]
-    variant: &'a Variant,
 }
 
 /// What the templates see of a layer.
@@ -81,11 +76,14 @@ pub fn render(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<F
     for (name, release) in &lock.releases {
         let folder = Path::new(IMAGES).join(name);
         base(catalog, name, release, templates, &folder.join("base"), &mut out)?;
-        for (variant_name, variant) in &catalog.variants {
-            let view = VariantView { name: variant_name, variant };
-            let folder = folder.join(variant_name);
-            out.insert(folder.join("Dockerfile"), dockerfile(catalog, name, release, &view, templates)?);
-            out.insert(folder.join("expect.json"), expectation(catalog, &release.facts)?);
+        for variant in catalog.variants.keys() {
+            variant::variant(catalog, release, variant, templates, &folder.join(variant), &mut out)?;
+        }
+    }
+    for (name, root) in &catalog.roots {
+        if let Some(reference) = root.reference() {
+            let file = Path::new(IMAGES).join("roots").join(name).join("Dockerfile");
+            out.insert(file, root_dockerfile(catalog, name, root, &reference, templates)?);
         }
     }
     out.insert(Path::new(IMAGES).join(BAKE_FILE), bake::file(catalog, lock)?);
@@ -102,8 +100,8 @@ fn base(
     out: &mut Files,
 ) -> Result<()> {
     // The layers of all platforms have the same names; their wheels differ by the markers of the requirements.
-    let wheels = release.wheels(catalog.first_platform())?;
-    let layers = layers(wheels, catalog.base.layers.own_above_mb);
+    let wheels = one_of_each(&release.wheels);
+    let layers = layers(&wheels, catalog.base.layers.own_above_mb);
     let mut context = Context::new();
     let facts = &release.facts;
     context.insert("release", &ReleaseView { name, facts });
@@ -117,69 +115,49 @@ fn base(
     for layer in &layers {
         let file = format!("requirements/{}.txt", layer.name);
         all.push_str(&format!("-r {file}\n"));
-        out.insert(folder.join(file), requirements(layer.wheels.iter().copied()));
+        let is_here = |wheel: &Wheel| layer.wheels.iter().any(|it| it.name == wheel.name);
+        out.insert(folder.join(file), requirements(&release.wheels, is_here));
     }
     out.insert(folder.join("requirements.txt"), all);
-    let uv = wheels.iter().filter(|wheel| wheel.name == "uv");
-    out.insert(folder.join("requirements/uv.txt"), requirements(uv));
+    let uv = requirements(&release.wheels, |wheel| wheel.name == "uv");
+    out.insert(folder.join("requirements/uv.txt"), uv);
     Ok(())
 }
 
-fn dockerfile(
+/// Every package once: that of the first platform that has it.
+fn one_of_each(wheels: &ByPlatform) -> Vec<Wheel> {
+    let mut names = BTreeSet::new();
+    let mut all = Vec::new();
+    for wheels in wheels.values() {
+        let new: Vec<Wheel> = wheels.iter().filter(|wheel| !names.contains(&wheel.name)).cloned().collect();
+        names.extend(new.iter().map(|wheel| wheel.name.clone()));
+        all.extend(new);
+    }
+    all
+}
+
+fn root_dockerfile(
     catalog: &Catalog,
     name: &str,
-    release: &LockedRelease,
-    variant: &VariantView,
+    root: &Root,
+    reference: &str,
     templates: &Templates,
 ) -> Result<String> {
     let mut context = Context::new();
-    let facts = &release.facts;
-    context.insert("release", &ReleaseView { name, facts });
-    context.insert("variant", variant);
+    context.insert("packages", &catalog.base.packages);
+    let install = templates.render("parts/install.tera", &context)?;
+    context.insert("install", install.trim_end());
+    context.insert("name", name);
+    context.insert("root", root);
+    context.insert("reference", reference);
     context.insert("user", &catalog.user);
-    // An include must be named in the template itself, so a variant's own part comes in as text.
-    let own = format!("variants/{}.tera", variant.name);
-    let own = if templates.has(&own) { templates.render(&own, &context)? } else { String::new() };
-    context.insert("own", own.trim_end());
-    templates.render("variant.Dockerfile.tera", &context)
-}
-
-/// Requirements with the hash of every file that may be installed.
-fn requirements<'a>(wheels: impl Iterator<Item = &'a Wheel>) -> String {
-    let mut by_package: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for wheel in wheels {
-        by_package.entry((&wheel.name, &wheel.version)).or_default().push(&wheel.sha256);
-    }
-    by_package.iter().fold(String::new(), |mut text, ((name, version), hashes)| {
-        text.push_str(&format!("{name}=={version}"));
-        for hash in hashes {
-            text.push_str(&format!(" \\\n    --hash=sha256:{hash}"));
-        }
-        text.push('\n');
-        text
-    })
+    templates.render("root.Dockerfile.tera", &context)
 }
 
 /// The trio that nothing installed later may move.
 fn constraints(facts: &Resolved) -> String {
     let head = "# The trio of this image. pip and uv hold every later installation to it.";
     format!("{head}\n{}\n", facts.trio().join("\n"))
-}
-
-/// What the smoke checks of the image compare with.
-fn expectation(catalog: &Catalog, facts: &Resolved) -> Result<String> {
-    let arch_list = facts.arch_list(catalog.first_platform());
-    let expect = serde_json::json!({
-        "python": facts.python,
-        "torch": facts.torch,
-        "torchvision": facts.torchvision,
-        "torchaudio": facts.torchaudio,
-        "cuda": facts.cuda,
-        "cuda_build": facts.cuda_build,
-        "cudnn": facts.cudnn_at_run_time(),
-        "arch_list": arch_list,
-    });
-    Ok(serde_json::to_string_pretty(&expect)? + "\n")
 }
 
 /// The definition of one bake target in the rendered files.

@@ -125,7 +125,7 @@ fn one(ask: &Ask, judge: &mut Judge) -> Option<Resolved> {
         judge.hear(ask.suffix(field, suffix, known));
     }
     let mut platforms = BTreeMap::new();
-    for (i, platform) in ask.catalog.defaults.platforms.iter().enumerate() {
+    for (i, platform) in ask.catalog.platforms(ask.release).iter().enumerate() {
         if let Some(arch_list) = judge.hear(ask.platform(i, *platform, known)) {
             platforms.insert(*platform, PlatformFacts { arch_list });
         }

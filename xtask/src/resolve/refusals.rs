@@ -141,8 +141,10 @@ impl Ask<'_> {
         };
         let on = Vec::from_iter(it.arch.keys().map(|platform| platform.as_str())).join(", ");
         let cure = format!("keep to {on} with this build; {other}{}", allow(allowable));
-        let path = ["defaults", "platforms", &i.to_string()];
-        Problem::new(Id::Platform, self.catalog.place(&path), what, cure)
+        let i = i.to_string();
+        let own = ["releases", release, "platforms", &i];
+        let path = if self.release.platforms.is_empty() { &["defaults", "platforms", &i][..] } else { &own };
+        Problem::new(Id::Platform, self.catalog.place(path), what, cure)
     }
 
     /// `CUDA builds that exist for torch 2.9.1: 12.6 (cu126), 12.8 (cu128), 13.0 (cu130)`

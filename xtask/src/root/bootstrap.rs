@@ -1,7 +1,7 @@
 //! Running mmdebstrap.
 
 use super::tool::Tool;
-use super::{RootSpec, Sources, recipe};
+use super::{RootLayout, RootSpec, Sources, layout, recipe};
 use crate::apt;
 use crate::catalog::Platform;
 use crate::problem::{Id, refuse};
@@ -48,22 +48,45 @@ pub fn can_run(platform: Platform) -> Result<()> {
     )
 }
 
-/// Bootstraps into `work`, which must be empty and on a disk with room for twice the root.
-pub fn run(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path, say: &dyn Fn(&str)) -> Result<Made> {
+/// Bootstraps into `work`, which must be empty and on a disk with room for twice the root. On a `stack` of roots, only
+/// what the packages add to it is taken.
+pub fn run(
+    spec: &RootSpec,
+    sources: &Sources,
+    tool: &Tool,
+    stack: &[RootLayout],
+    work: &Path,
+    say: &dyn Fn(&str),
+) -> Result<Made> {
     // The name tells apt the form; the file keeps credentials out of the arguments.
     let list = work.join(format!("main.{}", sources.form));
     apt::write_private(&list, &sources.text)?;
     let options = work.join("apt.conf");
     apt::write_private(&options, &apt_options()?)?;
     std::fs::create_dir(work.join("tmp"))?;
-    let (tar, status) = (work.join("root.tar"), work.join("status"));
-    let step = command(spec, sources, tool, work)
+    let [tar, status, unpacked] = ["root.tar", "status", "unpacked"].map(|name| work.join(name));
+    let download = |from: &str, to: &Path| format!("download {from} {}", quote(&to.display().to_string()));
+    let hook = |hook: String| format!("--customize-hook={hook}");
+    let mut step = command(spec, sources, tool, work)
         .args([format!("--aptopt={}", options.display())])
-        .args([format!(
-            "--customize-hook=download /var/lib/dpkg/status {}",
-            quote(&status.display().to_string())
-        )])
-        .args([spec.suite.clone(), tar.display().to_string(), list.display().to_string()]);
+        .args([hook(download("/var/lib/dpkg/status", &status))]);
+    let output = match stack.is_empty() {
+        true => {
+            step = step.args(["--variant=minbase", "--format=tar"]);
+            step = step.args([format!("--setup-hook={}", recipe::setup(spec))]);
+            tar.display().to_string()
+        }
+        false => {
+            step = step.args(["--variant=essential", "--format=null"]).args(laid(stack, work)?);
+            step = step.args(spec.unpack.iter().map(|package| hook(recipe::unpack(package))));
+            if !spec.unpack.is_empty() {
+                step = step.args([hook(download(recipe::UNPACKED, &unpacked))]);
+            }
+            step = step.args([hook(recipe::pack(spec)), hook(download(recipe::PACKED, &tar))]);
+            "/dev/null".to_owned()
+        }
+    };
+    let step = step.args([spec.suite.clone(), output, list.display().to_string()]);
     let mut said = String::new();
     let ended = step.stream(|_, line| {
         said.push_str(line);
@@ -75,8 +98,26 @@ pub fn run(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path, say: &d
     if !ended.success() {
         return Err(apt::refusal("mmdebstrap", &said));
     }
-    let packages = packages(&std::fs::read_to_string(status)?, spec.platform.debian());
+    let mut status = std::fs::read_to_string(status)?;
+    if !spec.unpack.is_empty() {
+        status.push_str(&std::fs::read_to_string(unpacked)?);
+    }
+    let mut packages = packages(&status, spec.platform.debian());
+    let is_below = |name: &String, version: &String| stack.iter().any(|it| it.packages.get(name) == Some(version));
+    packages.retain(|name, version| !is_below(name, version));
     Ok(Made { tar, packages })
+}
+
+/// Hooks that lay a stack of roots down before apt begins, and note the moment: what is newer was added.
+fn laid(stack: &[RootLayout], work: &Path) -> Result<Vec<String>> {
+    let mut hooks = Vec::new();
+    for (i, below) in stack.iter().enumerate() {
+        let tar = work.join(format!("below-{i}.tar"));
+        layout::unpack(below, &tar)?;
+        hooks.push(format!("--setup-hook=tar-in {} /", quote(&tar.display().to_string())));
+    }
+    hooks.push(format!("--setup-hook={}", recipe::laid()));
+    Ok(hooks)
 }
 
 /// mmdebstrap with everything but its positional arguments, in an environment that is the same everywhere.
@@ -94,17 +135,19 @@ fn command(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path) -> Step
         .args(["env"])
         .args(unset)
         .args(set)
-        .args(["mmdebstrap", "--variant=minbase", "--format=tar", mode()])
+        .args(["mmdebstrap", mode()])
         .args([format!("--architectures={}", spec.platform.debian())])
-        .args([format!("--include={}", spec.packages.join(","))])
         // Device nodes are the engine's to make; unprivileged engines cannot unpack them. The recipe cleans up after
         // apt itself: an apt that lost its configuration in a hook would clean up the host.
         .args(["--skip=output/dev", "--skip=chroot/policy-rc.d", "--skip=cleanup/apt"])
         .args([
-            format!("--setup-hook={}", recipe::setup(spec)),
             format!("--extract-hook={}", recipe::extracted()),
             format!("--customize-hook={}", recipe::customize(spec, sources)),
         ]);
+    let step = match spec.packages.is_empty() {
+        true => step,
+        false => step.args([format!("--include={}", spec.packages.join(","))]),
+    };
     step.args(tool.keyring.iter().map(|file| format!("--keyring={}", file.display()))).env("PATH", &tool.path)
 }
 

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 /// The note beside the layout, which its tools do not mind.
 const NOTE: &str = "root.json";
-/// How many roots are kept. Each is some hundred megabytes, and every day that is locked makes a new one.
-const KEPT: usize = 4;
+/// How many roots and layers on them are kept. Each is some hundred megabytes, and every day that is locked makes new ones.
+const KEPT: usize = 12;
 
 /// The root at a place, if it is whole. Sizes are compared, not hashes: those take a second for every gigabyte.
 pub fn take(place: &Path) -> Option<RootLayout> {

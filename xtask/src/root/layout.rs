@@ -50,6 +50,14 @@ pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
     })
 }
 
+/// Writes the layer of a layout as a tar.
+pub fn unpack(layout: &RootLayout, tar: &Path) -> Result<()> {
+    let read = |digest: &str| -> Result<Value> { Ok(serde_json::from_slice(&fs::read(blob(&layout.dir, digest))?)?) };
+    let manifest = read(&layout.digest)?;
+    let packed = fs::File::open(blob(&layout.dir, text(&manifest["layers"][0], "digest")))?;
+    zstd::stream::copy_decode(packed, fs::File::create(tar)?).context("unpacking a root")
+}
+
 /// The image configuration. It tells nothing that depends on the machine or the hour.
 fn config(spec: &RootSpec, diff_id: &str) -> Value {
     let created = UNIX_EPOCH + Duration::from_secs(spec.epoch);
@@ -60,10 +68,17 @@ fn config(spec: &RootSpec, diff_id: &str) -> Value {
     config["rootfs"] = json!({"type": "layers", "diff_ids": [diff_id]});
     config["history"] = json!([{
         "created": created,
-        "created_by": format!("bootstrap debian {}", spec.suite),
+        "created_by": created_by(spec),
         "comment": "xtask"
     }]);
     config
+}
+
+fn created_by(spec: &RootSpec) -> String {
+    match spec.below {
+        None => format!("bootstrap debian {}", spec.suite),
+        Some(_) => format!("install {}", spec.packages.join(" ")),
+    }
 }
 
 fn platform(platform: Platform) -> Value {
@@ -138,6 +153,10 @@ mod tests {
         RootSpec {
             suite: "trixie".into(),
             packages: vec![],
+            unpack: vec![],
+        components: vec![],
+            user: User { name: "user".into(), uid: 1000, workdir: "/workspace".into() },
+            below: None,
             exclude: vec![],
             keep: vec![],
             platform,

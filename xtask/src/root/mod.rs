@@ -1,4 +1,5 @@
-//! The `debian` root: a root file system bootstrapped from Debian packages into an OCI layout.
+//! The `debian` root: a root file system bootstrapped from Debian packages into an OCI layout; and, on top of one, the
+//! layers of further packages that variants bring.
 //!
 //! Same packages in, same bytes out: whatever would differ between two runs or two hosts is taken out.
 
@@ -11,23 +12,32 @@ mod tests;
 mod tool;
 
 use crate::apt::{Archives, Family, Host, Source};
-use crate::catalog::{Catalog, Platform};
+use crate::catalog::{Catalog, Platform, User};
 use crate::digest;
+use crate::tiers::PackageLayer;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Raised whenever the code below writes other bytes for the same wish, so that no cached root is taken for the new one.
-const RECIPE: u32 = 2;
+const RECIPE: u32 = 3;
 
 /// What a root is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootSpec {
     /// Debian's name of the suite.
     pub suite: String,
-    /// Packages beside the minimal system.
+    /// Packages beside the minimal system, or beside what is below.
     pub packages: Vec<String>,
+    /// Packages that are only unpacked, without what they depend on.
+    pub unpack: Vec<String>,
+    /// Components of the distribution that these are in, beside `main`.
+    pub components: Vec<String>,
+    /// The user of the images, who is made with the root.
+    pub user: User,
+    /// What these packages are added to: the result is then only the layer that they make.
+    pub below: Option<Box<RootSpec>>,
     /// dpkg path patterns left out.
     pub exclude: Vec<String>,
     /// dpkg path patterns kept although `exclude` matches them.
@@ -59,6 +69,38 @@ pub struct RootLayout {
     pub cached: bool,
 }
 
+/// What images of one root are made from, beside wheels and files.
+#[derive(Clone, Debug)]
+pub enum Ground {
+    /// A bootstrapped root, and layers of packages on it by name.
+    Made {
+        /// The root.
+        root: RootLayout,
+        /// The layers.
+        packages: BTreeMap<String, RootLayout>,
+    },
+    /// An image of a registry, by this reference; packages are installed in the build.
+    Image(String),
+}
+
+impl Ground {
+    /// What identifies the root.
+    pub fn digest(&self) -> &str {
+        match self {
+            Ground::Made { root, .. } => &root.digest,
+            Ground::Image(reference) => reference,
+        }
+    }
+
+    /// What identifies a layer of packages; of a root that is an image, the rendered files tell it all.
+    pub fn packages(&self, layer: &str) -> Option<&str> {
+        match self {
+            Ground::Made { packages, .. } => packages.get(layer).map(|layout| layout.digest.as_str()),
+            Ground::Image(_) => None,
+        }
+    }
+}
+
 impl RootSpec {
     /// The wish of a catalog: one of its roots with the packages of its base.
     pub fn new(
@@ -72,6 +114,10 @@ impl RootSpec {
         RootSpec {
             suite: root.suite.clone(),
             packages: catalog.base.packages.clone(),
+            unpack: Vec::new(),
+            components: Vec::new(),
+            user: catalog.user.clone(),
+            below: None,
             exclude: root.exclude.clone(),
             keep: root.keep.clone(),
             platform,
@@ -80,14 +126,26 @@ impl RootSpec {
         }
     }
 
+    /// The wish for a layer of packages on top of this one.
+    pub fn with(self, layer: &PackageLayer) -> RootSpec {
+        RootSpec {
+            packages: layer.packages.clone(),
+            unpack: layer.unpack.clone(),
+            components: layer.components.clone(),
+            below: Some(Box::new(self.clone())),
+            ..self
+        }
+    }
+
     /// What decides about the bytes, as far as it is known before the packages are: a name for the cache.
-    fn key(&self, sources: &Sources) -> Result<String> {
+    fn key(&self, sources: &Sources, below: Option<&RootLayout>) -> Result<String> {
         let mut packages = self.packages.clone();
         packages.sort_unstable();
         packages.dedup();
         let parts = (
             (RECIPE, &self.suite, packages, self.platform, self.epoch),
             (&self.exclude, &self.keep, &sources.text, &sources.staying().text),
+            (&self.unpack, &self.components, &self.user, below.map(|below| &below.digest)),
         );
         let digest = digest::of_json(&parts)?;
         Ok(digest.trim_start_matches("sha256:")[..16].to_owned())
@@ -113,18 +171,25 @@ impl Sources {
                     .with_context(|| format!("reading the apt sources {}", file.display()))?;
                 // A snapshot gives the packages of a day; what stays in the image is what always does, so that the same
                 // packages give the same bytes.
-                let image = Sources::of_host(spec, state).ok().map(Box::new);
+                let image = Sources::of_host(spec, &[], state).ok().map(Box::new);
                 Ok(Sources { image, ..Sources::of_text(text) })
             }
-            None => Sources::of_host(spec, state),
+            None if spec.components.is_empty() => Sources::of_host(spec, &[], state),
+            None => {
+                // What a layer needs beside `main` is not added to what stays: the files of the root stay as they are.
+                let image = Some(Box::new(Sources::of_host(spec, &[], state)?));
+                Ok(Sources { image, ..Sources::of_host(spec, &spec.components, state)? })
+            }
         }
     }
 
-    /// The host's own mirrors, with the suite that is wanted.
-    fn of_host(spec: &RootSpec, state: &Path) -> Result<Sources> {
+    /// The host's own mirrors, with the suite and the further components that are wanted.
+    fn of_host(spec: &RootSpec, components: &[String], state: &Path) -> Result<Sources> {
         let host = Host::read()?;
         let archives = Archives::of_host(Family::Debian, &host, &state.join("keys"))?;
-        let lines: Vec<String> = archives.suite(&spec.suite, false).iter().map(Source::line).collect();
+        let mut sources = archives.suite(&spec.suite, false);
+        sources.iter_mut().for_each(|source| source.components.extend_from_slice(components));
+        let lines: Vec<String> = sources.iter().map(Source::line).collect();
         Ok(Sources::of_text(lines.join("\n") + "\n"))
     }
 
@@ -153,30 +218,51 @@ pub fn cached(spec: &RootSpec, state: &Path) -> Result<Option<RootLayout>> {
     let Ok(state) = state.canonicalize() else {
         return Ok(None);
     };
+    let below = match &spec.below {
+        None => None,
+        Some(below) => match cached(below, &state)? {
+            None => return Ok(None),
+            some => some,
+        },
+    };
     match Sources::of(spec, &state) {
-        Ok(sources) => Ok(cache::take(&state.join("roots").join(spec.key(&sources)?))),
+        Ok(sources) => Ok(cache::take(&state.join("roots").join(spec.key(&sources, below.as_ref())?))),
         Err(_) => Ok(None),
     }
 }
 
-/// The root for a wish: from the cache, unless `fresh` wants the packages as they are now.
+/// The root, or the layer of packages, for a wish: from the cache, unless `fresh` wants the packages as they are now.
 ///
 /// `state` is the folder for everything private; `say` is told what goes on. Errors: `E_HOST`, `E_NETWORK`, `E_TLS`,
 /// `E_DISK`, `E_TOOL`, by what mmdebstrap and apt say; `E_PLATFORM` where this machine cannot run the platform.
 pub fn provide(spec: &RootSpec, state: &Path, fresh: bool, say: &dyn Fn(&str)) -> Result<RootLayout> {
     std::fs::create_dir_all(state).with_context(|| format!("creating {}", state.display()))?;
     let state = &state.canonicalize()?;
+    let below = spec.below.as_ref().map(|below| provide(below, state, false, say)).transpose()?;
     let sources = Sources::of(spec, state)?;
     let roots = state.join("roots");
-    let place = roots.join(spec.key(&sources)?);
+    let place = roots.join(spec.key(&sources, below.as_ref())?);
     if !fresh && let Some(layout) = cache::take(&place) {
         return Ok(layout);
     }
     bootstrap::can_run(spec.platform)?;
     let tool = tool::find(spec, state, &sources, say)?;
     let work = cache::work_folder(&roots)?;
-    let made = bootstrap::run(spec, &sources, &tool, work.path(), say)?;
+    let stack = stack(spec, state)?;
+    let made = bootstrap::run(spec, &sources, &tool, &stack, work.path(), say)?;
     say(&format!("root {}: writing the OCI layout", spec.suite));
     let layout = layout::write(&work.path().join("layout"), spec, &made)?;
     cache::put(layout, &place, work.path())
+}
+
+/// Everything below a wish, the lowest first; it was provided before.
+fn stack(spec: &RootSpec, state: &Path) -> Result<Vec<RootLayout>> {
+    let mut stack = Vec::new();
+    let mut next = spec.below.as_deref();
+    while let Some(below) = next {
+        stack.push(cached(below, state)?.context("a root that was there a moment ago is gone")?);
+        next = below.below.as_deref();
+    }
+    stack.reverse();
+    Ok(stack)
 }

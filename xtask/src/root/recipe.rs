@@ -3,9 +3,9 @@
 //! Change [`super::RECIPE`] with anything here that changes what is written.
 
 use super::{RootSpec, Sources};
+use crate::catalog::User;
 use crate::faults::strip_credentials;
 use crate::runner::quote;
-use std::fmt::Write;
 use std::path::Path;
 
 /// What apt does when a Dockerfile installs more: no suggestions, no translations, and nothing left behind in the layer.
@@ -14,16 +14,50 @@ const APT: &str = "Acquire::Languages \"none\";\nAPT::Install-Recommends \"false
 
 /// Before any package: what dpkg leaves out, now and when a Dockerfile installs more.
 pub fn setup(spec: &RootSpec) -> String {
-    let mut config =
-        String::from("# An image is written once and discarded when it tears.\nforce-unsafe-io\n");
-    for pattern in &spec.exclude {
-        // Writing to a String cannot fail.
-        let _ = writeln!(config, "path-exclude={pattern}");
-    }
-    for pattern in &spec.keep {
-        let _ = writeln!(config, "path-include={pattern}");
-    }
-    put("etc/dpkg/dpkg.cfg.d/90container", &config)
+    let exclude = spec.exclude.iter().map(|pattern| format!("path-exclude={pattern}\n"));
+    let paths: String = exclude.chain(spec.keep.iter().map(|pattern| format!("path-include={pattern}\n"))).collect();
+    let head = "# An image is written once and discarded when it tears.\nforce-unsafe-io\n";
+    put("etc/dpkg/dpkg.cfg.d/90container", &format!("{head}{paths}"))
+}
+
+/// Where the layer of further packages lies inside the root until it is fetched.
+pub const PACKED: &str = "/tmp/layer.tar";
+
+/// After roots were laid down: their sources go, mmdebstrap brings its own; and the moment is noted.
+pub fn laid() -> String {
+    let sources = "rm -f \"$1\"/etc/apt/sources.list \"$1\"/etc/apt/sources.list.d/debian.sources";
+    format!("{sources} && touch \"$1\"/tmp/laid")
+}
+
+/// Fetches a package, checked by apt as ever, and unpacks it without installing it; a line for the list of what is there.
+pub fn unpack(package: &str) -> String {
+    let package = quote(package);
+    format!(
+        r#"set -eu; cd "$1/tmp"; apt-get download {package}; dpkg-deb --extract ./*.deb "$1"
+dpkg-deb --show --showformat='\nPackage: ${{Package}}\nStatus: install ok installed\nArchitecture: ${{Architecture}}\nVersion: ${{Version}}\n' ./*.deb >> unpacked
+rm ./*.deb"#
+    )
+}
+
+/// Where the list of what was only unpacked lies.
+pub const UNPACKED: &str = "/tmp/unpacked";
+
+/// At the very end, on top of roots that were laid down: what changed since then, with the folders it is in, as a tar
+/// in the order of the names. A file counts by the time of its last change, which nothing can set.
+pub fn pack(spec: &RootSpec) -> String {
+    // mmdebstrap lays a program over its namesake while it works, and cleans up after the last hook.
+    let not_ours = ["./tmp/*", "./proc/*", "./sys/*", "./dev/*", "./run/*", "*/start-stop-daemon*", "./etc/resolv.conf"];
+    let skipped: Vec<String> = not_ours.iter().map(|path| format!("! -path {}", quote(path))).collect();
+    format!(
+        r#"set -eu; export LC_ALL=C; cd "$1"
+rm -f var/cache/ldconfig/aux-cache var/lib/dbus/machine-id
+[ ! -s etc/machine-id ] || : > etc/machine-id
+find . -xdev -cnewer tmp/laid {} ! -path ./tmp |
+    awk '{{ path = $0; while (path != ".") {{ print path; sub("/[^/]*$", "", path) }} }}' | sort -u > tmp/added
+tar --create --file .{PACKED} --no-recursion --verbatim-files-from --files-from tmp/added     --numeric-owner --xattrs --format=pax --clamp-mtime --mtime=@{}     --pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime"#,
+        skipped.join(" "),
+        spec.epoch
+    )
 }
 
 /// After the essential packages are extracted: nothing starts services in an image's build.
@@ -41,6 +75,7 @@ pub fn customize(spec: &RootSpec, sources: &Sources) -> String {
         _ => "etc/apt/sources.list",
     };
     let mut steps = vec!["set -eu".to_owned()];
+    steps.extend(spec.below.is_none().then(|| user(&spec.user)));
     steps.extend(left_out(spec));
     steps.extend([
         "rm -f \"$1\"/etc/hostname \"$1\"/etc/resolv.conf \"$1\"/etc/apt/apt.conf.d/99mmdebstrap".to_owned(),
@@ -53,6 +88,8 @@ pub fn customize(spec: &RootSpec, sources: &Sources) -> String {
         steps.push(format!("install -D -m 644 {from} \"$1\"{to}"));
     }
     steps.extend([
+        // A key that many containers share is no secret; each makes its own when it starts.
+        "rm -f \"$1\"/etc/ssh/ssh_host_*".to_owned(),
         "find \"$1\"/var/log -type f -delete".to_owned(),
         // Without the folders for downloads, whose owner depends on whether apt could give up its rights here.
         "rm -rf \"$1\"/var/lib/apt/lists/* \"$1\"/var/cache/apt/*".to_owned(),
@@ -61,6 +98,16 @@ pub fn customize(spec: &RootSpec, sources: &Sources) -> String {
         "rm -rf \"$1\"/var/cache/debconf/*-old \"$1\"/var/lib/dpkg/*-old \"$1\"/root/.cache".to_owned(),
     ]);
     steps.join("\n")
+}
+
+/// Makes the user. Group 0 owns what the user may write, so that any other uid of that group can write it too.
+fn user(user: &User) -> String {
+    let User { name, uid, workdir } = user;
+    format!(
+        "chroot \"$1\" useradd --uid {uid} --gid 0 --create-home --no-log-init --shell /bin/bash {name}\n\
+         chroot \"$1\" install -d -m 0775 -o {uid} -g 0 {workdir}\n\
+         chroot \"$1\" chmod -R g=u /home/{name}"
+    )
 }
 
 /// Removes what the essential packages brought before dpkg could leave it out. dpkg's patterns are those of `find`:
@@ -123,6 +170,10 @@ mod tests {
         RootSpec {
             suite: "trixie".into(),
             packages: vec![],
+            unpack: vec![],
+        components: vec![],
+            user: User { name: "user".into(), uid: 1000, workdir: "/workspace".into() },
+            below: None,
             exclude: words("/usr/share/man/* /usr/share/doc/* /usr/bin/*-lto-dump-*"),
             keep: words("/usr/share/doc/*/copyright"),
             platform: Platform::Amd64,

@@ -7,6 +7,10 @@ fn spec(packages: &[&str]) -> RootSpec {
     RootSpec {
         suite: "trixie".into(),
         packages: packages.iter().map(|p| (*p).to_owned()).collect(),
+        unpack: vec![],
+        components: vec![],
+        user: User { name: "user".into(), uid: 1000, workdir: "/workspace".into() },
+        below: None,
         exclude: vec!["/usr/share/man/*".into(), "/usr/share/doc/*".into()],
         keep: vec!["/usr/share/doc/*/copyright".into()],
         platform: Platform::host(),
