@@ -11,6 +11,7 @@ mod engine;
 mod explain;
 mod faults;
 mod files;
+mod lint;
 mod lock;
 mod out;
 mod plan;

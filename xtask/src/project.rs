@@ -4,6 +4,7 @@ use crate::catalog::{Catalog, Distribution};
 use crate::cli::Select;
 use crate::compat::Compat;
 use crate::files;
+use crate::lint;
 use crate::lock::{self, Lock};
 use crate::plan::Chosen;
 use crate::render::{self, Files, Templates};
@@ -44,10 +45,12 @@ impl Project {
         lock::read_checked(&self.catalog, &self.resolved)
     }
 
-    /// What `images/` holds when it is up to date.
+    /// What `images/` holds when it is up to date. What does not pass our lint is never written, nor built.
     pub fn render(&self, lock: &Lock) -> Result<Files> {
         let templates = Templates::read(&self.catalog.folder().join("templates"))?;
-        render::render(&self.catalog, lock, &templates)
+        let files = render::render(&self.catalog, lock, &templates)?;
+        problem::all_or_nothing(lint::lint(&files))?;
+        Ok(files)
     }
 
     /// Lock and rendered files, after both were proved to be up to date.

@@ -3,6 +3,7 @@
 
 mod arrows;
 mod explain;
+mod lint;
 mod order;
 mod readme;
 mod real;
