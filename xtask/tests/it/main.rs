@@ -4,6 +4,7 @@
 mod arrows;
 mod explain;
 mod lint;
+mod linters;
 mod order;
 mod readme;
 mod real;

