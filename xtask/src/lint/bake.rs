@@ -65,7 +65,12 @@ impl Target {
             }
         }
         for (name, address) in &self.contexts {
-            let image = address.strip_prefix("docker-image://").filter(|image| !image.contains('$'));
+            // A mirror may stand before the name; an address that is a variable as a whole is the caller's.
+            let image = address.strip_prefix("docker-image://").map(|image| match image.strip_prefix("${") {
+                Some(rest) => rest.split_once('}').map_or("", |(_, image)| image),
+                None => image,
+            });
+            let image = image.filter(|image| !image.is_empty());
             if let Some(Err(what)) = image.map(pinned) {
                 let cure = "write tag and digest: `docker-image://NAME:TAG@sha256:…`".to_owned();
                 found.push(Finding { id: Id::BaseUnpinned, line: line("contexts", name), what, cure });

@@ -1,7 +1,7 @@
 //! What a `RUN` must not do: take what nobody checked, take whatever is newest, or leave doors open.
 
 use super::dockerfile::{Instruction, Stage};
-use super::words::{Command, commands, holds, pairs};
+use super::words::{Command, Word, commands, holds, pairs};
 use super::{Finding, Subject};
 use crate::problem::Id;
 use std::collections::BTreeSet;
@@ -44,7 +44,8 @@ const UPGRADES: &[(&[&str], &[&str])] = &[
 const APT: &[&str] = &["apt-get", "apt"];
 const PIP: &[&str] = &["pip", "pip3"];
 const FETCHERS: &[&str] = &["curl", "wget"];
-const INTERPRETERS: &[&str] = &["sh", "bash", "dash", "zsh", "eval", "python", "python3", "perl", "node"];
+const INTERPRETERS: &[&str] =
+    &["sh", "bash", "dash", "zsh", "eval", "source", ".", "python", "python3", "perl", "node"];
 
 /// Everything that the instructions do.
 pub fn findings(subject: &Subject) -> Vec<Finding> {
@@ -143,8 +144,9 @@ fn piped(pair: &[Command]) -> Option<Finding> {
         _ => return None,
     };
     let fetches = fetcher.program(FETCHERS)?;
-    let runs = interpreter.program(INTERPRETERS)?;
-    let [fetches, runs] = [&fetcher.words[fetches], &interpreter.words[runs]];
+    let fetches = &fetcher.words[fetches];
+    let name = |word: &&Word| word.text.rsplit('/').next().unwrap_or_default().to_owned();
+    let runs = interpreter.head().filter(|head| INTERPRETERS.contains(&name(head).as_str()))?;
     let what = format!("`{}` runs what `{}` fetches, unseen", runs.text, fetches.text);
     Some(finding(fetches.line, what, "fetch it with `ADD --checksum=sha256:… ADDRESS`, then run it"))
 }

@@ -152,7 +152,8 @@ fn nothing_is_taken_unseen_or_at_its_newest() {
             "FROM root AS a\nENV UV_REQUIRE_HASHES=1\nFROM a\nRUN uv pip install -r x\nRUN pip install -r x",
             &["5 E_LINT `pip install`"],
         ),
-        ("FROM root\nRUN curl -fsSL https://x.example.org | tar x", &[]),
+        ("FROM root\nRUN [\"pip\", \"install\", \"x\"]", &["2 E_LINT `pip install` takes"]),
+        ("FROM root\nRUN curl -fsSL https://x.example.org | tar -xC /usr/share/python3", &[]),
         (
             "FROM root\nRUN curl https://x.example.org |\\\n  sudo bash -s",
             &["2 E_LINT `bash` runs what `curl` fetches"],
@@ -199,7 +200,8 @@ fn what_a_target_gives_is_declared_and_no_secret() {
         "a": {
           "context": "images/1.0/base",
           "contexts": {
-            "root": "docker-image://debian:13"
+            "root": "docker-image://${MIRROR}debian:13",
+            "other": "docker-image://${OTHER}"
           },
           "args": {
             "A": "1",
@@ -219,10 +221,10 @@ fn what_a_target_gives_is_declared_and_no_secret() {
     let found = told_of(&files.map(|(path, text)| (PathBuf::from(path), text.to_owned())).into());
     let want = [
         "6 E_BASE_UNPINNED `debian:13` has no digest",
-        "10 E_LINT `a` gives `B`, which no stage",
-        "13 E_LINT `a` gives `MY_TOKEN`",
-        "13 E_SECRET_IN_ARG `MY_TOKEN` in args",
-        "16 E_SECRET_IN_ARG `org.api-key` in labels",
+        "11 E_LINT `a` gives `B`, which no stage",
+        "14 E_LINT `a` gives `MY_TOKEN`",
+        "14 E_SECRET_IN_ARG `MY_TOKEN` in args",
+        "17 E_SECRET_IN_ARG `org.api-key` in labels",
     ];
     assert!(found.len() == want.len() && found.iter().zip(want).all(|(f, w)| f.starts_with(w)), "{found:#?}");
 }

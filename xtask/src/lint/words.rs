@@ -5,6 +5,10 @@ use super::dockerfile::{Instruction, Line};
 /// What ends a command.
 const OPERATORS: &[char] = &[';', '|', '&', '(', ')', '`', '\n'];
 
+/// Programs and words of the shell that run what comes after them.
+const RUNNERS: &[&str] =
+    &["sudo", "env", "exec", "command", "time", "nohup", "!", "if", "then", "else", "do", "{"];
+
 /// A word.
 #[derive(Clone, Debug)]
 pub struct Word {
@@ -33,6 +37,13 @@ impl Command {
     pub fn program(&self, names: &[&str]) -> Option<usize> {
         let is = |word: &Word| names.contains(&word.text.rsplit('/').next().unwrap_or_default());
         self.words.iter().position(is)
+    }
+
+    /// What is run: the first word that is no option, no `NAME=value` and no program that runs another.
+    pub fn head(&self) -> Option<&Word> {
+        let runs_another =
+            |text: &str| RUNNERS.contains(&text) || text.starts_with('-') || text.contains('=');
+        self.words.iter().find(|word| !runs_another(&word.text))
     }
 
     /// The first word after a program that is no option: the `install` of `apt-get --yes install`.
@@ -65,7 +76,9 @@ pub fn commands(instruction: &Instruction, escape: char) -> Vec<Command> {
 }
 
 fn split(lines: &[Line], escape: char, shell: bool) -> Vec<Command> {
-    let mut splitter = Splitter { shell, ..Splitter::default() };
+    // `RUN ["pip", "install"]` is a command too.
+    let exec = shell && lines.iter().any(|line| line.text.contains("[\""));
+    let mut splitter = Splitter { shell, exec, ..Splitter::default() };
     for line in lines {
         match line.text.strip_suffix(escape) {
             Some(joined) => splitter.feed(&format!("{joined} "), line.number),
@@ -80,6 +93,7 @@ fn split(lines: &[Line], escape: char, shell: bool) -> Vec<Command> {
 #[derive(Default)]
 struct Splitter {
     shell: bool,
+    exec: bool,
     done: Vec<Command>,
     command: Command,
     word: Option<Word>,
@@ -105,6 +119,7 @@ impl Splitter {
                     let twice = c == next && chars.next().is_some();
                     self.end_command(if twice { ';' } else { c });
                 }
+                '[' | ',' | ']' if self.exec => self.end_word(),
                 _ if c.is_whitespace() && self.quote.is_none() => self.end_word(),
                 _ => self.letter(c, line),
             }

@@ -14,7 +14,7 @@ fn xtask(args: &[&str]) -> Outcome {
 
 /// Docker's client for the engine that the program uses.
 fn docker(args: &str) -> Outcome {
-    crate::support::docker(&project(), &[], &project(), &[], args)
+    crate::support::docker(&project(), &[], &project(), args)
 }
 
 /// A command in a container that has no network.

@@ -66,19 +66,12 @@ pub fn xtask_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Outcome {
 }
 
 /// Docker's client for the engine that the program uses in a folder, from the program's own words; it runs in `within`.
-pub fn docker(
-    folder: &Path,
-    options: &[&str],
-    within: &Path,
-    env: &[(String, String)],
-    args: &str,
-) -> Outcome {
+pub fn docker(folder: &Path, options: &[&str], within: &Path, args: &str) -> Outcome {
     let ask = ["smoke", "--image", "any", "--dry-run"];
     let line = xtask_in(folder, &[&ask[..], options].concat(), &[]).expect(0, &[]).stdout.clone();
     let (environment, _) = line.split_once("docker run ").unwrap();
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{environment} docker {args}")]).current_dir(within);
-    Outcome::of(shell.envs(env.iter().cloned()).output().unwrap())
+    let line = format!("{environment} docker {args}");
+    Outcome::of(Command::new("sh").args(["-c", &line]).current_dir(within).output().unwrap())
 }
 
 /// How the program ended.
