@@ -66,7 +66,7 @@ pub enum Command {
     /// Do versions, GPU and driver go together? Why, and what to take instead
     Explain(Explain),
     /// What would be built or skipped, each with its reason
-    Plan(Select),
+    Plan(Plan),
     /// Fix every input: digests, wheel hashes, tool versions
     Lock(Lock),
     /// Write Dockerfiles and the bake file from templates and lock
@@ -118,6 +118,17 @@ pub struct Select {
     /// The platform [default: this machine's]
     #[arg(long, value_name = "OS/ARCH", value_parser = platform)]
     pub platform: Option<Platform>,
+}
+
+/// `plan`.
+#[derive(Args, Debug)]
+pub struct Plan {
+    /// Which images
+    #[command(flatten)]
+    pub select: Select,
+    /// Compare with what this registry has [default: with what the engine has]
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: Option<String>,
 }
 
 /// `explain`.
@@ -177,7 +188,7 @@ pub struct Check {
 }
 
 /// `build`.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct Build {
     /// Which images
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! What would be built or skipped, and why. Pure: what is there already is given.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Platform};
 use crate::digest;
 use crate::lock::Lock;
 use crate::render::{self, Files};
@@ -29,6 +29,8 @@ pub struct Planned {
     pub target: String,
     /// The tags it will have if it holds what was planned, repository included.
     pub references: Vec<String>,
+    /// GPU architectures that torch is compiled for on the platform.
+    pub arch_list: Vec<String>,
     /// The layers of packages that it is made from.
     pub packages: Vec<String>,
     /// Digest of everything that decides its content.
@@ -39,8 +41,10 @@ pub struct Planned {
     pub action: Action,
     /// Why.
     pub reason: Reason,
-    /// Bytes to fetch when nothing is cached: the wheels of its base.
-    pub fetch_bytes: u64,
+    /// Bytes of the wheels of its base, fetched where that is not there yet.
+    pub base_bytes: u64,
+    /// Bytes of the wheels that its own tiers add.
+    pub own_bytes: u64,
 }
 
 /// What is done about an image.
@@ -80,6 +84,14 @@ pub struct Inputs {
     pub base_input: String,
 }
 
+impl Inputs {
+    /// From the labels of an image.
+    pub fn of(catalog: &Catalog, labels: &BTreeMap<String, String>) -> Inputs {
+        let label = |key: &str| labels.get(&catalog.label(key)).cloned().unwrap_or_default();
+        Inputs { input: label("input"), base_input: label("base-input") }
+    }
+}
+
 /// What decides the content of an image, beside the root.
 pub struct Sources<'a> {
     /// The catalog.
@@ -88,8 +100,10 @@ pub struct Sources<'a> {
     pub lock: &'a Lock,
     /// The rendered files.
     pub files: &'a Files,
-    /// Digests of the files that the templates copy into images, by path.
-    pub rootfs: &'a BTreeMap<PathBuf, String>,
+    /// Digests of the files that are copied into images as they are, by path.
+    pub copied: &'a BTreeMap<PathBuf, String>,
+    /// The platform.
+    pub platform: Platform,
 }
 
 impl Sources<'_> {
@@ -112,7 +126,11 @@ impl Sources<'_> {
         let digests: Vec<Option<&str>> = layers.iter().map(|layer| ground.packages(layer)).collect();
         let target = render::target(variant, release);
         let definition = render::definition(self.files, &target)?;
-        let input = digest::of_json(&(&base_input, files, digests, self.rootfs, definition))?;
+        let is_copied = |path: &Path| {
+            path.starts_with("rootfs") || tiers.iter().any(|(tier, _)| path.starts_with(Path::new("variants").join(tier)))
+        };
+        let copied: BTreeMap<_, _> = self.copied.iter().filter(|(path, _)| is_copied(path)).collect();
+        let input = digest::of_json(&(&base_input, files, digests, copied, definition))?;
         let references = references(self.catalog, planned(self.catalog, &locked.facts, variant)?);
         // An image that lost one of its names is built again: that is quick, and gives it all of them.
         let there: Option<Vec<&Inputs>> = references.iter().map(|name| existing.get(name)).collect();
@@ -125,12 +143,14 @@ impl Sources<'_> {
             variant: variant.to_owned(),
             target,
             references,
+            arch_list: locked.facts.arch_list(self.platform).to_vec(),
             packages: layers,
             input,
             base_input,
             action,
             reason,
-            fetch_bytes: locked.bytes(self.catalog.first_platform())?,
+            base_bytes: locked.bytes(self.platform)?,
+            own_bytes: tiers.iter().flat_map(|(tier, _)| locked.added(tier, self.platform)).map(|it| it.bytes).sum(),
         })
     }
 
@@ -139,12 +159,12 @@ impl Sources<'_> {
     }
 }
 
-/// Bytes of wheels that must be fetched: those of bases of which no image is there yet.
-pub fn bytes_without_base(plans: &[&Planned], existing: &Existing) -> u64 {
+/// Bytes of wheels that must be fetched: those of bases of which no image is there yet, and what images add to them.
+pub fn bytes_to_fetch(plans: &[&Planned], existing: &Existing) -> u64 {
     let is_there = |plan: &Planned| existing.values().any(|there| there.base_input == plan.base_input);
     let new = plans.iter().filter(|plan| !is_there(plan));
-    let by_base: BTreeMap<&str, u64> = new.map(|plan| (plan.base_input.as_str(), plan.fetch_bytes)).collect();
-    by_base.values().sum()
+    let bases: BTreeMap<&str, u64> = new.map(|plan| (plan.base_input.as_str(), plan.base_bytes)).collect();
+    bases.values().sum::<u64>() + plans.iter().map(|plan| plan.own_bytes).sum::<u64>()
 }
 
 fn decide(there: Option<&Inputs>, input: &str, base_input: &str, force: bool) -> (Action, Reason) {

@@ -61,10 +61,11 @@ impl Project {
         Ok((lock, files))
     }
 
-    /// Digests of the files that are copied into images as they are.
-    pub fn rootfs(&self) -> Result<BTreeMap<PathBuf, String>> {
-        let folder = self.catalog.folder().join("templates/rootfs");
-        let paths = files::walk(&folder)?;
+    /// Digests of the files that are copied into images as they are: `rootfs/…` into all, `variants/<name>/…` into one.
+    pub fn copied(&self) -> Result<BTreeMap<PathBuf, String>> {
+        let folder = self.catalog.folder().join("templates");
+        let mut paths = files::walk(&folder)?;
+        paths.retain(|path| path.starts_with("rootfs") || render::is_own_file(path));
         paths.into_iter().map(|path| Ok((path.clone(), digest::of_file(&folder.join(path))?))).collect()
     }
 

@@ -5,6 +5,7 @@
 
 use crate::problem::{Id, refuse};
 use anyhow::{Context, Result};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use std::sync::mpsc;
 use xshell::Shell;
 
 /// A command with its reason: what would be run, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// The program and its arguments. Never a secret: arguments are visible to every process of the host.
     pub argv: Vec<String>,

@@ -47,6 +47,15 @@ pub struct Found {
     pub rest: serde_json::Map<String, serde_json::Value>,
 }
 
+impl Record {
+    /// Packages with their bytes, the heaviest first, as the image tells them.
+    pub fn heaviest(&self) -> Vec<(String, u64)> {
+        let told = self.found.rest.get("heaviest").and_then(|it| it.as_array());
+        let one = |it: &serde_json::Value| Some((it[0].as_str()?.to_owned(), it[1].as_u64()?));
+        told.into_iter().flatten().filter_map(one).collect()
+    }
+}
+
 /// One check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {

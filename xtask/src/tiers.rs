@@ -47,10 +47,10 @@ impl<'a> Tier<'a> {
         toolkit.chain(tools).chain(&self.variant.requirements).map(String::as_str).collect()
     }
 
-    /// Programs that it brings and that must start.
-    pub fn programs(&self) -> impl Iterator<Item = &'a str> {
+    /// Programs that it brings and that must start, and with which argument.
+    pub fn programs(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let tools = self.tools.into_iter().flat_map(|tools| &tools.programs);
-        self.variant.programs.iter().chain(tools).map(String::as_str)
+        self.variant.programs.iter().chain(tools).map(|(name, argument)| (name.as_str(), argument.as_str()))
     }
 }
 

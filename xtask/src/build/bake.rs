@@ -1,6 +1,7 @@
 //! One bake invocation for everything that is to be built.
 
 use super::secrets::Secrets;
+use super::sources::AptSecrets;
 use crate::catalog::{Catalog, Platform};
 use crate::engine::{Capabilities, Engine, ImageStore};
 use crate::plan::Planned;
@@ -20,6 +21,8 @@ pub struct Bake<'a> {
     pub root: (&'a str, &'a Ground),
     /// What build steps are given in secret.
     pub secrets: &'a Secrets,
+    /// What apt is given in secret, where a root is an image.
+    pub apt: Option<&'a AptSecrets>,
     /// The platform.
     pub platform: Platform,
     /// The commit of the project, or `unknown`.
@@ -67,7 +70,7 @@ impl Bake<'_> {
         }
         let network = engine.build_network().map(|network| format!("network.{network}"));
         let layouts = self.layouts().into_iter().map(|(_, layout)| layout.dir.as_path());
-        let outside = self.secrets.files().map(|(_, path)| path).chain(layouts);
+        let outside = self.secret_files().map(|(_, path)| path).chain(layouts);
         let read = outside.map(|path| format!("fs.read={}", path.display()));
         network.into_iter().chain(read).flat_map(|what| ["--allow".to_owned(), what]).collect()
     }
@@ -76,7 +79,7 @@ impl Bake<'_> {
         let mut settings = vec![format!("*.platform={}", self.platform)];
         for target in self.targets_with_secrets() {
             let secret = |(id, path): (&str, &Path)| format!("{target}.secrets=id={id},src={}", path.display());
-            settings.extend(self.secrets.files().map(secret));
+            settings.extend(self.secret_files().map(secret));
         }
         for image in self.images {
             let target = &image.target;
@@ -85,6 +88,8 @@ impl Bake<'_> {
             settings.push(format!("{target}.tags={}", candidate(self.catalog, image)));
             settings.push(label("input", &image.input));
             settings.push(label("base-input", &image.base_input));
+            // The rendered label is the first platform's.
+            settings.push(label("arch-list", &image.arch_list.join(" ")));
             settings.push(label("root", self.root.1.digest()));
             // Docker's own media types know no zstd: an image with them runs, and is in no list of images.
             if can.image_store == ImageStore::Containerd {
@@ -100,6 +105,10 @@ impl Bake<'_> {
 }
 
 impl Bake<'_> {
+    fn secret_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        self.secrets.files().chain(self.apt.into_iter().flat_map(AptSecrets::files))
+    }
+
     /// Targets whose steps reach for something outside: the root, the bases, and the tiers of the images.
     fn targets_with_secrets(&self) -> BTreeSet<String> {
         let (root, ground) = self.root;

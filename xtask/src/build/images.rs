@@ -1,7 +1,8 @@
 //! Images of the engine: which there are, what they were made from, and the names they are given.
 
 use crate::catalog::Catalog;
-use crate::engine::Engine;
+use super::size::{Layer, Size};
+use crate::engine::{Engine, ImageStore};
 use crate::plan::{Existing, Inputs, Planned};
 use crate::problem::{Id, refuse};
 use crate::runner::Step;
@@ -33,6 +34,8 @@ pub struct Tagged {
 struct Inspected {
     id: String,
     #[serde(default)]
+    size: u64,
+    #[serde(default)]
     repo_tags: Vec<String>,
     config: Option<Config>,
 }
@@ -61,11 +64,7 @@ impl Images<'_> {
         let mut existing = Existing::new();
         for image in self.inspect(&ids)? {
             let labels = image.config.and_then(|config| config.labels).unwrap_or_default();
-            let label = |key: &str| labels.get(&self.catalog.label(key)).cloned();
-            let inputs = Inputs {
-                input: label("input").unwrap_or_default(),
-                base_input: label("base-input").unwrap_or_default(),
-            };
+            let inputs = Inputs::of(self.catalog, &labels);
             for reference in image.repo_tags {
                 existing.insert(reference, inputs.clone());
             }
@@ -77,6 +76,18 @@ impl Images<'_> {
     pub fn digest(&self, reference: &str) -> Result<String> {
         let mut found = self.inspect(&[reference])?;
         Ok(found.pop().with_context(|| format!("{reference} is gone"))?.id)
+    }
+
+    /// What an image weighs.
+    pub fn size(&self, reference: &str) -> Result<Size> {
+        let mut found = self.inspect(&[reference])?;
+        let image = found.pop().with_context(|| format!("{reference} is gone"))?;
+        // The classic store keeps layers unpacked and tells that size.
+        let sent = self.engine.capabilities()?.image_store == ImageStore::Containerd;
+        let step = self.engine.docker("what it weighs", ["history", "--no-trunc", "--human=false"]);
+        let lines = step.args(["--format", "{{json .}}", reference]).read()?;
+        let layers = lines.lines().map(serde_json::from_str).collect::<Result<Vec<Layer>, _>>()?;
+        Ok(Size::new(sent.then_some(image.size), layers))
     }
 
     fn inspect(&self, ids: &[&str]) -> Result<Vec<Inspected>> {

@@ -10,6 +10,8 @@ pub mod registry;
 mod report;
 mod roots;
 mod secrets;
+pub mod size;
+mod sources;
 
 pub use bake::{Bake, candidate};
 pub use host::revision;
@@ -19,3 +21,4 @@ pub use report::Report;
 pub use outcome::{Outcome, judge, table};
 pub use roots::Roots;
 pub use secrets::Secrets;
+pub use sources::AptSecrets;

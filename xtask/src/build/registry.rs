@@ -3,12 +3,14 @@
 use crate::catalog::{Catalog, mirrored};
 use crate::engine::Engine;
 use crate::faults;
-use crate::plan::Chosen;
-use crate::problem::Problem;
+use crate::plan::{Chosen, Existing, Inputs};
+use crate::problem::{Id, Problem, refuse};
 use crate::resolve::Resolved;
 use crate::runner::tail;
+use crate::tags::{planned, references};
 use crate::tiers::tiers;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Images of registries by reference, each with the images that need it.
@@ -33,6 +35,43 @@ pub fn needed(
     needed
 }
 
+/// What a registry has of the chosen images: what each was made from, by its reference without the registry.
+///
+/// Errors: those of [`unavailable`], but for an image that is simply not there.
+pub fn existing(
+    engine: &Engine,
+    catalog: &Catalog,
+    resolved: &BTreeMap<String, Resolved>,
+    chosen: &Chosen,
+    registry: &str,
+) -> Result<Existing> {
+    let mut existing = Existing::new();
+    for (release, variant) in chosen {
+        for reference in references(catalog, planned(catalog, &resolved[release], variant)?) {
+            let there = format!("{}/{reference}", registry.trim_end_matches('/'));
+            let step = engine.docker("what it was made from", ["buildx", "imagetools", "inspect", &there]);
+            let answer = step.args(["--format", "{{json .Image}}"]).output()?;
+            if answer.status.success() {
+                existing.insert(reference, Inputs::of(catalog, &labels(&answer.stdout)?));
+                continue;
+            }
+            match faults::of_registry(&answer.stderr) {
+                Id::BaseGone => {}
+                id => return refuse(id, there, tail(answer.stderr.trim(), 1), faults::cure(id)),
+            }
+        }
+    }
+    Ok(existing)
+}
+
+/// The labels of an image, or of the first of an index: what `imagetools` prints is a configuration, or one a platform.
+fn labels(text: &str) -> Result<BTreeMap<String, String>> {
+    let image: Value = serde_json::from_str(text).context("reading what the registry has")?;
+    let of = |image: &Value| image["config"]["Labels"].as_object().cloned();
+    let found = of(&image).or_else(|| image.as_object()?.values().find_map(of)).unwrap_or_default();
+    Ok(found.into_iter().map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned())).collect())
+}
+
 /// Those that cannot be had: what is wrong, and which images cannot be built for it.
 ///
 /// The words are the registry's: `E_BASE_GONE`, `E_RATE_LIMIT`, `E_REGISTRY_AUTH`, `E_TLS`, `E_NETWORK`.
@@ -51,4 +90,18 @@ pub fn unavailable(engine: &Engine, needed: Needed) -> Result<Vec<(Problem, Chos
         missing.push((Problem::new(id, reference, what, faults::cure(id)), users));
     }
     Ok(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_an_image_and_of_an_index_are_read() {
+        let config = r#"{"config":{"Labels":{"a":"1"}}}"#;
+        assert_eq!(labels(config).unwrap()["a"], "1");
+        assert_eq!(labels(&format!(r#"{{"linux/amd64":{config}}}"#)).unwrap()["a"], "1");
+        assert!(labels(r#"{"config":{}}"#).unwrap().is_empty());
+        assert!(labels("no such thing").is_err());
+    }
 }

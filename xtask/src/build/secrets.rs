@@ -38,6 +38,11 @@ impl Secrets {
         Ok(Secrets { files, _folder: folder })
     }
 
+    /// Whether the steps are given a CA.
+    pub fn has_ca(&self) -> bool {
+        self.files.contains_key("ca")
+    }
+
     /// Id and file of each.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.files.iter().map(|(id, path)| (*id, path.as_path()))

@@ -217,9 +217,9 @@ pub struct Tools {
     /// Packages of the distribution, in the toolkit's components.
     #[serde(default)]
     pub packages: Vec<String>,
-    /// Programs that must start where they are installed.
+    /// Programs that must start where they are installed, and with which argument.
     #[serde(default)]
-    pub programs: Vec<String>,
+    pub programs: BTreeMap<String, String>,
 }
 
 impl Toolkit {
@@ -332,9 +332,9 @@ pub struct Variant {
     /// What runs when a container is given no command; the tier below decides where this is empty.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Programs that must start, in this variant and in those that stand on it.
+    /// Programs that must start, in this variant and in those that stand on it, and with which argument.
     #[serde(default)]
-    pub programs: Vec<String>,
+    pub programs: BTreeMap<String, String>,
     /// Groups of smoke checks that it must pass beside those of every image, as must those that stand on it.
     #[serde(default)]
     pub smoke: Vec<String>,

@@ -1,15 +1,16 @@
 //! `ci`: everything that continuous integration checks, in the order in which it fails soonest.
 
 use super::App;
+use crate::catalog::Catalog;
 use crate::cli::Ci as Args;
 use crate::problem::{Id, refuse};
 use crate::runner::Step;
 use anyhow::Result;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs the checks one after the other; the first that fails ends it.
 pub fn run(app: &App, args: &Args) -> Result<()> {
-    let steps = steps(args.fast)?;
+    let steps = steps(args.fast, &app.project()?.catalog)?;
     if app.dry_run {
         let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
         return app.out.result(&lines.join("\n"), &lines);
@@ -28,7 +29,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn steps(fast: bool) -> Result<Vec<Step>> {
+fn steps(fast: bool, catalog: &Catalog) -> Result<Vec<Step>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let own = std::env::current_exe()?.display().to_string();
     let cargo = |reason: &str, args: &[&str]| Step::new(reason, [cargo.as_str()]).args(args.iter().copied());
@@ -41,13 +42,45 @@ fn steps(fast: bool) -> Result<Vec<Step>> {
         cargo("tests", &["test", "--workspace", "--locked"]),
     ];
     if !fast {
+        let default = catalog.defaults.release.as_str();
+        let ignored = ["test", "--workspace", "--locked", "--", "--ignored", "--test-threads=1"];
         steps.extend([
-            xtask("build and smoke test", &["build", "--variant", "runtime"]),
-            cargo(
-                "tests with the real engine and image",
-                &["test", "--workspace", "--locked", "--", "--ignored", "--test-threads=1"],
-            ),
+            xtask("build and smoke test", &["build", "--all", "--release", default]),
+            cargo("tests with the real engine and images", &ignored),
         ]);
+        // One base and its images are 25 GB: the others take their turn, and the room of what was there.
+        if let Some(release) = of_the_day(catalog, days()?) {
+            let reason = format!("another release: {release}");
+            steps.extend([
+                xtask("room for another release", &["engine", "prune"]),
+                xtask(&reason, &["build", "--variant", "runtime", "--release", release]),
+            ]);
+        }
     }
     Ok(steps)
+}
+
+/// The release beside the default one whose turn it is.
+fn of_the_day(catalog: &Catalog, day: u64) -> Option<&str> {
+    let mut others = catalog.releases_newest_first();
+    others.retain(|name| *name != catalog.defaults.release);
+    let turn = usize::try_from(day).ok()?.checked_rem(others.len())?;
+    Some(others[turn])
+}
+
+/// Days since 1970.
+fn days() -> Result<u64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / (24 * 60 * 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_release_has_its_turn() {
+        let catalog = Catalog::parse("v.yaml", include_str!("../../../variants.yaml")).unwrap();
+        let turns: Vec<_> = (0..4).map(|day| of_the_day(&catalog, day).unwrap()).collect();
+        assert_eq!(turns, ["2.9", "2.8", "2.6", "2.9"]);
+    }
 }

@@ -2,8 +2,7 @@
 
 use super::App;
 use crate::lock::Lock;
-use crate::out::{columns, gigabytes, word};
-use crate::plan::Planned;
+use crate::out::{columns, gigabytes};
 use crate::project::Project;
 use crate::tags::planned;
 use anyhow::Result;
@@ -71,20 +70,4 @@ fn table(rows: &[Row]) -> String {
         ]
     }));
     columns(&lines)
-}
-
-/// The table of a plan.
-pub fn plans(plans: &[Planned]) -> String {
-    let mut rows = vec![["RELEASE", "VARIANT", "ACTION", "REASON", "FETCH", "REFERENCE"].map(str::to_owned)];
-    rows.extend(plans.iter().map(|plan| {
-        [
-            plan.release.clone(),
-            plan.variant.clone(),
-            word(plan.action),
-            word(plan.reason),
-            gigabytes(plan.fetch_bytes),
-            plan.references.first().cloned().unwrap_or_default(),
-        ]
-    }));
-    columns(&rows)
 }

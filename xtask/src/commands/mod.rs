@@ -7,6 +7,7 @@ mod engine;
 mod explain;
 mod list;
 mod lock;
+mod order;
 mod plan;
 mod render;
 mod smoke;
@@ -109,7 +110,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Check => check::run(&app),
         Command::List => list::run(&app),
         Command::Explain(args) => explain::run(&app, args),
-        Command::Plan(select) => plan::run(&app, &select),
+        Command::Plan(args) => plan::run(&app, args),
         Command::Lock(args) => lock::run(&app, &args),
         Command::Render(args) => render::run(&app, &args),
         Command::Build(args) => build::run(&app, &args),

@@ -1,36 +1,77 @@
-//! `plan`: what would be built or skipped, each with its reason.
+//! `plan`: what would be built or skipped, each with its reason, and the commands.
 
-use super::build::{by_root, stacks_of};
-use super::{App, list};
-use crate::build::{Images, Roots};
+use super::App;
+use super::order::{Order, by_root};
+use crate::build::{self, Secrets};
 use crate::catalog::Platform;
-use crate::cli::Select;
-use crate::plan::Sources;
+use crate::cli::{Build as Args, Plan as PlanArgs};
+use crate::out::{columns, gigabytes, word};
+use crate::plan::Planned;
+use crate::root;
+use crate::runner::Step;
 use anyhow::Result;
+use serde::Serialize;
+
+/// A plan as a result.
+#[derive(Default, Serialize)]
+struct Plan {
+    images: Vec<Image>,
+    commands: Vec<Step>,
+}
+
+/// An image of a plan.
+#[derive(Serialize)]
+struct Image {
+    #[serde(flatten)]
+    plan: Planned,
+    /// What this machine must have or reach for it, beside what it has.
+    needs: Vec<String>,
+}
 
 /// The decisions of `build`, on the root that is here or else the locked one; nothing is built.
-pub fn run(app: &App, select: &Select) -> Result<()> {
+/// What is there already is asked of the engine, or of a registry.
+pub fn run(app: &App, args: PlanArgs) -> Result<()> {
+    let PlanArgs { select, registry } = args;
     let project = app.project()?;
-    let chosen = project.select(select)?;
+    let chosen = project.select(&select)?;
     let (lock, files) = project.proved()?;
-    let engine = app.engine(&project)?;
-    let existing = Images { engine: &engine, catalog: &project.catalog }.existing()?;
-    let rootfs = project.rootfs()?;
-    let sources = Sources { catalog: &project.catalog, lock: &lock, files: &files, rootfs: &rootfs };
-    let roots = Roots {
-        catalog: &project.catalog,
-        lock: &lock,
-        platform: select.platform.unwrap_or_else(Platform::host),
-        sources: None,
-        state: app.state(),
-        say: &|line| app.out.say(line),
+    let groups = by_root(&project, &chosen, &select)?;
+    let platform = select.platform.unwrap_or_else(Platform::host);
+    let secrets = Secrets::gather(None)?;
+    let revision = build::revision(&project.catalog.folder());
+    let args = Args { select, registry, ..Args::default() };
+    let order = Order {
+        app, args: &args, project: &project, lock: &lock, files: &files, secrets: &secrets, platform, revision,
     };
-    let mut plans = Vec::new();
-    for (root, chosen) in by_root(&project, &chosen, select)? {
-        let ground = roots.known(&root, &stacks_of(&project, &chosen))?;
-        for (release, variant) in chosen {
-            plans.push(sources.plan(&release, &variant, (&root, &ground), &existing, false)?);
+    let engine = app.engine(&project)?;
+    let mut plan = Plan::default();
+    for (root, chosen) in groups {
+        let prepared = order.prepare(&engine, &root, &chosen, true)?;
+        plan.commands.extend(order.commands(&engine, &prepared)?);
+        let needed = order.needed(&root, &chosen);
+        for it in prepared.plans {
+            let users = (it.release.clone(), it.variant.clone());
+            let references = needed.iter().filter(|(_, of)| of.contains(&users)).map(|(reference, _)| reference.clone());
+            let machine = root::can_run(platform).err().map(|error| error.to_string());
+            plan.images.push(Image { needs: references.chain(machine).collect(), plan: it });
         }
     }
-    app.out.result(&list::plans(&plans), &plans)
+    app.out.result(&table(&plan.images), &plan)
+}
+
+fn table(images: &[Image]) -> String {
+    let mut rows =
+        vec![["RELEASE", "VARIANT", "ACTION", "REASON", "FETCH", "REFERENCE", "NEEDS"].map(str::to_owned)];
+    rows.extend(images.iter().map(|Image { plan, needs }| {
+        [
+            plan.release.clone(),
+            plan.variant.clone(),
+            word(plan.action),
+            word(plan.reason),
+            gigabytes(plan.base_bytes + plan.own_bytes),
+            plan.references.first().cloned().unwrap_or_default(),
+            needs.join(", "),
+        ]
+    }));
+    columns(&rows)
 }

@@ -110,7 +110,9 @@ fn pip(subject: &Subject, stage: &Stage, command: &Command) -> Option<Finding> {
             "name the version in a file with hashes, and leave the flag out",
         ));
     }
-    let variable = if command.words[..program].iter().any(|word| word.text == "uv") {
+    // Wherever it lies: `/below/bin/uv pip install`.
+    let is_uv = |word: &Word| word.text.rsplit('/').next() == Some("uv");
+    let variable = if command.words[..program].iter().any(is_uv) {
         "UV_REQUIRE_HASHES"
     } else {
         "PIP_REQUIRE_HASHES"

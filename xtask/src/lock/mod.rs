@@ -129,6 +129,7 @@ pub fn inputs(catalog: &Catalog, resolved: &BTreeMap<String, Resolved>) -> Resul
             .keys()
             .flat_map(|variant| tiers(catalog, facts, variant))
             .map(|tier| (tier.name, tier.requirements()))
+            .filter(|(_, requirements)| !requirements.is_empty())
             .collect();
         let (base, platforms) = (&catalog.base.requirements, catalog.platforms(release));
         inputs.insert(format!("releases.{name}"), digest::of_json(&(RECIPE, facts, root, base, added, platforms))?);

@@ -11,6 +11,7 @@ use crate::tiers::tiers;
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::thread::ScopedJoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Seconds.
@@ -25,7 +26,7 @@ pub struct Update<'a> {
     /// The folder for caches and private tools.
     pub state: &'a Path,
     /// Told what goes on.
-    pub progress: &'a dyn Fn(&str),
+    pub progress: &'a (dyn Fn(&str) + Sync),
 }
 
 /// Makes the lock anew; what `update.release` leaves out keeps the pins of `old`.
@@ -48,14 +49,22 @@ pub fn update(
         releases: BTreeMap::new(),
     };
     let old_releases = old.map(|old| old.releases).unwrap_or_default();
-    for (name, facts) in resolved {
-        let kept = old_releases.get(name).filter(|_| update.release.is_some_and(|only| only != name));
-        let release = match kept {
-            Some(kept) if kept.facts == *facts => kept.clone(),
-            _ => lock_release(catalog, name, facts, &uv, update)?,
+    // The resolver waits for the index most of the time: all releases wait together.
+    lock.releases = std::thread::scope(|scope| {
+        let resolve = |(name, facts): (&'_ String, &'_ Resolved)| {
+            let kept = old_releases.get(name).filter(|_| update.release.is_some_and(|only| only != name));
+            match kept {
+                Some(kept) if kept.facts == *facts => Ok(kept.clone()),
+                _ => lock_release(catalog, name, facts, &uv, update),
+            }
         };
-        lock.releases.insert(name.clone(), release);
-    }
+        let running: Vec<_> = resolved.iter().map(|it| (it.0, scope.spawn(move || resolve(it)))).collect();
+        let done = |(name, thread): (&String, ScopedJoinHandle<Result<LockedRelease>>)| {
+            let release = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((name.clone(), release?))
+        };
+        running.into_iter().map(done).collect::<Result<_>>()
+    })?;
     let host = Platform::host();
     let here = |root: &str| {
         let sources = update.apt_sources.map(Path::to_owned);

@@ -5,6 +5,7 @@ use crate::lock::{Lock, LockedRelease};
 use crate::tiers::tiers;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Its name below `images/`.
 pub const FILE: &str = "docker-bake.json";
@@ -26,12 +27,16 @@ pub fn packages_variable(root: &str, layer: &str) -> String {
 }
 
 /// The bake file as text.
-pub(super) fn file(catalog: &Catalog, lock: &Lock) -> Result<String> {
+pub(super) fn file(catalog: &Catalog, lock: &Lock, with_files: &BTreeSet<String>) -> Result<String> {
     let mut targets = Map::new();
     for (name, release) in &lock.releases {
         targets.insert(target("base", name), base(catalog, lock, name, release));
         for variant in catalog.variants.keys() {
-            targets.insert(target(variant, name), variant_target(catalog, lock, name, release, variant));
+            let mut it = variant_target(catalog, lock, name, release, variant);
+            if with_files.contains(variant) {
+                it["contexts"]["own"] = json!(format!("templates/variants/{variant}"));
+            }
+            targets.insert(target(variant, name), it);
         }
     }
     for (name, root) in &catalog.roots {

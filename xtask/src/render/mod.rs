@@ -47,26 +47,38 @@ struct LayerView<'a> {
 }
 
 /// Templates by name, read once.
-pub struct Templates(Tera);
+pub struct Templates {
+    tera: Tera,
+    /// Variants that bring files of their own.
+    with_files: BTreeSet<String>,
+}
+
+/// Whether a path below the templates is a file that one variant brings: `variants/<name>/…`.
+pub fn is_own_file(path: &Path) -> bool {
+    path.starts_with("variants") && path.components().count() > 2
+}
 
 impl Templates {
     /// Reads every `*.tera` file of a folder.
     pub fn read(folder: &Path) -> Result<Templates> {
+        let paths = files::walk(folder)?;
         let mut sources = Vec::new();
-        for path in files::walk(folder)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "tera")) {
-            sources.push((path.display().to_string(), std::fs::read_to_string(folder.join(&path))?));
+        for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tera")) {
+            sources.push((path.display().to_string(), std::fs::read_to_string(folder.join(path))?));
         }
         let mut tera = Tera::default();
         tera.add_raw_templates(sources).context("reading the templates")?;
-        Ok(Templates(tera))
+        let owner = |path: &PathBuf| path.components().nth(1).map(|it| it.as_os_str().to_string_lossy().into_owned());
+        let with_files = paths.iter().filter(|path| is_own_file(path)).filter_map(owner).collect();
+        Ok(Templates { tera, with_files })
     }
 
     fn has(&self, name: &str) -> bool {
-        self.0.contains_template(name)
+        self.tera.contains_template(name)
     }
 
     fn render(&self, name: &str, context: &Context) -> Result<String> {
-        self.0.render(name, context).with_context(|| format!("rendering templates/{name}"))
+        self.tera.render(name, context).with_context(|| format!("rendering templates/{name}"))
     }
 }
 
@@ -86,7 +98,7 @@ pub fn render(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<F
             out.insert(file, root_dockerfile(catalog, name, root, &reference, templates)?);
         }
     }
-    out.insert(Path::new(IMAGES).join(BAKE_FILE), bake::file(catalog, lock)?);
+    out.insert(Path::new(IMAGES).join(BAKE_FILE), bake::file(catalog, lock, &templates.with_files)?);
     out.insert(Path::new(IMAGES).join("README.md"), page::page(catalog, lock, templates)?);
     Ok(out)
 }

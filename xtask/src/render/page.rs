@@ -1,9 +1,10 @@
 //! `images/README.md`: every image with what a person chooses by.
 
 use super::Templates;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Toolkit};
 use crate::lock::Lock;
 use crate::out::gigabytes;
+use crate::resolve::Resolved;
 use crate::tags::{planned, references};
 use anyhow::Result;
 use serde::Serialize;
@@ -26,13 +27,35 @@ struct Row<'a> {
     tags: Vec<String>,
 }
 
+/// The toolkit of a release, for the variants that have it.
+#[derive(Serialize)]
+struct Toolchain<'a> {
+    release: &'a str,
+    cuda: &'a str,
+    origin: String,
+    tools: Vec<&'a String>,
+}
+
+impl<'a> Toolchain<'a> {
+    fn new(release: &'a str, facts: &'a Resolved, toolkit: &'a Toolkit) -> Toolchain<'a> {
+        let origin = match (&toolkit.image, toolkit.unpack.is_empty() && toolkit.packages.is_empty()) {
+            (Some(image), _) => format!("the image `{image}`, which a registry must give"),
+            (None, true) => "NVIDIA's wheels on PyPI".to_owned(),
+            (None, false) => format!("Debian's `{}`", toolkit.unpack.join("`, `")),
+        };
+        Toolchain { release, cuda: &facts.cuda, origin, tools: toolkit.tools.programs.keys().collect() }
+    }
+}
+
 /// The page as text, the newest release first.
 pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<String> {
     let platform = catalog.first_platform();
-    let mut rows = Vec::new();
+    let (mut rows, mut toolchains) = (Vec::new(), Vec::new());
     for name in catalog.releases_newest_first() {
         let release = &lock.releases[name];
         let facts = &release.facts;
+        let toolkit = catalog.toolkits.get(&facts.cuda_build);
+        toolchains.extend(toolkit.map(|toolkit| Toolchain::new(name, facts, toolkit)));
         for variant in catalog.variants.keys() {
             rows.push(Row {
                 release: name,
@@ -53,6 +76,8 @@ pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<Str
     }
     let mut context = Context::new();
     context.insert("default", &catalog.defaults.release);
+    context.insert("variants", &catalog.variants);
     context.insert("rows", &rows);
+    context.insert("toolchains", &toolchains);
     templates.render("README.md.tera", &context)
 }

@@ -10,26 +10,31 @@ pub type ByPlatform = BTreeMap<Platform, Vec<Wheel>>;
 /// Requirements of the wheels that `wanted` names. What one platform needs and another does not has a marker, so one
 /// file serves all platforms.
 pub fn requirements(wheels: &ByPlatform, wanted: impl Fn(&Wheel) -> bool) -> String {
-    let mut packages: BTreeMap<(&str, &str), (BTreeSet<&str>, Vec<&str>)> = BTreeMap::new();
-    for (platform, wheel) in wheels.iter().flat_map(|(platform, wheels)| wheels.iter().map(move |w| (platform, w))) {
-        if wanted(wheel) {
-            let (machines, hashes) = packages.entry((&wheel.name, &wheel.version)).or_default();
-            machines.insert(platform.machine());
-            hashes.push(&wheel.sha256);
-        }
+    let mut packages: BTreeMap<(&str, &str), Files> = BTreeMap::new();
+    let all = wheels.iter().flat_map(|(platform, wheels)| wheels.iter().map(move |wheel| (platform, wheel)));
+    for (platform, wheel) in all.filter(|(_, wheel)| wanted(wheel)) {
+        let files = packages.entry((&wheel.name, &wheel.version)).or_default();
+        files.machines.insert(platform.machine());
+        files.hashes.insert(&wheel.sha256);
     }
-    let line = |((name, version), (machines, mut hashes)): (_, (BTreeSet<&str>, Vec<&str>))| {
-        hashes.sort_unstable();
-        hashes.dedup();
+    let line = |((name, version), files): ((&str, &str), Files)| {
+        let machine = |machine: &&str| format!("platform_machine == '{machine}'");
+        let machines: Vec<String> = files.machines.iter().map(machine).collect();
         let marker = match machines.len() == wheels.len() {
             true => String::new(),
-            false => format!(" ; {}", machines.iter().map(|it| format!("platform_machine == '{it}'")).collect::<Vec<_>>().join(" or ")),
+            false => format!(" ; {}", machines.join(" or ")),
         };
-        let hashes: String = hashes.iter().map(|hash| format!(" \\\n    --hash=sha256:{hash}")).collect();
-        let (name, version): (&str, &str) = (name, version);
+        let hashes: String = files.hashes.iter().map(|hash| format!(" \\\n    --hash=sha256:{hash}")).collect();
         format!("{name}=={version}{marker}{hashes}\n")
     };
     packages.into_iter().map(line).collect()
+}
+
+/// The files of one version of a package.
+#[derive(Default)]
+struct Files<'a> {
+    machines: BTreeSet<&'a str>,
+    hashes: BTreeSet<&'a str>,
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::resolve::Resolved;
 use crate::tiers::{Tier, tiers};
 use anyhow::Result;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use tera::Context;
 
@@ -61,6 +61,7 @@ fn dockerfile(catalog: &Catalog, release: &LockedRelease, tier: &Tier, templates
     let own = format!("variants/{}.tera", tier.name);
     let own = if templates.has(&own) { templates.render(&own, &context)? } else { String::new() };
     context.insert("own", own.trim_end());
+    context.insert("own_files", &templates.with_files.contains(tier.name));
     context.insert("command", &command(tier.variant)?);
     templates.render("variant.Dockerfile.tera", &context)
 }
@@ -100,7 +101,8 @@ fn command(variant: &Variant) -> Result<Option<String>> {
 fn expectation(facts: &Resolved, tiers: &[Tier]) -> Result<String> {
     let arch_list: BTreeMap<&str, &Vec<String>> =
         facts.platforms.iter().map(|(platform, it)| (platform.machine(), &it.arch_list)).collect();
-    let programs: BTreeSet<&str> = tiers.iter().flat_map(Tier::programs).collect();
+    let programs: BTreeMap<&str, [&str; 1]> =
+        tiers.iter().flat_map(Tier::programs).map(|(name, argument)| (name, [argument])).collect();
     let smoke: Vec<&String> = tiers.iter().flat_map(|tier| &tier.variant.smoke).collect();
     let absent = tiers.last().map(|tier| &tier.variant.absent);
     let expect = serde_json::json!({

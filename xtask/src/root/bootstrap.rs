@@ -78,7 +78,6 @@ pub fn run(
         }
         false => {
             step = step.args(["--variant=essential", "--format=null"]).args(laid(stack, work)?);
-            step = step.args(spec.unpack.iter().map(|package| hook(recipe::unpack(package))));
             if !spec.unpack.is_empty() {
                 step = step.args([hook(download(recipe::UNPACKED, &unpacked))]);
             }
@@ -142,8 +141,10 @@ fn command(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path) -> Step
         .args(["--skip=output/dev", "--skip=chroot/policy-rc.d", "--skip=cleanup/apt"])
         .args([
             format!("--extract-hook={}", recipe::extracted()),
-            format!("--customize-hook={}", recipe::customize(spec, sources)),
-        ]);
+        ])
+        // Before the lists of packages go.
+        .args(spec.unpack.iter().map(|package| format!("--customize-hook={}", recipe::unpack(package))))
+        .args([format!("--customize-hook={}", recipe::customize(spec, sources))]);
     let step = match spec.packages.is_empty() {
         true => step,
         false => step.args([format!("--include={}", spec.packages.join(","))]),

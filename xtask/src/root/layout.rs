@@ -150,19 +150,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn spec(platform: Platform) -> RootSpec {
-        RootSpec {
-            suite: "trixie".into(),
-            packages: vec![],
-            unpack: vec![],
-        components: vec![],
-            user: User { name: "user".into(), uid: 1000, workdir: "/workspace".into() },
-            below: None,
-            exclude: vec![],
-            keep: vec![],
-            platform,
-            epoch: 86_400,
-            sources: None,
-        }
+        RootSpec { platform, epoch: 86_400, exclude: vec![], keep: vec![], ..super::super::tests::spec(&[]) }
     }
 
     fn layout(dir: &Path, platform: Platform) -> RootLayout {

@@ -11,6 +11,8 @@ mod recipe;
 mod tests;
 mod tool;
 
+pub use bootstrap::can_run;
+
 use crate::apt::{Archives, Family, Host, Source};
 use crate::catalog::{Catalog, Platform, User};
 use crate::digest;

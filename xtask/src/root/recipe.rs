@@ -33,7 +33,7 @@ pub fn laid() -> String {
 pub fn unpack(package: &str) -> String {
     let package = quote(package);
     format!(
-        r#"set -eu; cd "$1/tmp"; apt-get download {package}; dpkg-deb --extract ./*.deb "$1"
+        r#"set -eu; cd "$1/tmp"; APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get download {package}; dpkg-deb --extract ./*.deb "$1"
 dpkg-deb --show --showformat='\nPackage: ${{Package}}\nStatus: install ok installed\nArchitecture: ${{Architecture}}\nVersion: ${{Version}}\n' ./*.deb >> unpacked
 rm ./*.deb"#
     )
@@ -161,24 +161,17 @@ fn put(path: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Platform;
     use crate::runner::Step;
     use std::path::PathBuf;
 
     fn spec() -> RootSpec {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect();
         RootSpec {
-            suite: "trixie".into(),
-            packages: vec![],
-            unpack: vec![],
-        components: vec![],
-            user: User { name: "user".into(), uid: 1000, workdir: "/workspace".into() },
-            below: None,
             exclude: words("/usr/share/man/* /usr/share/doc/* /usr/bin/*-lto-dump-*"),
             keep: words("/usr/share/doc/*/copyright"),
-            platform: Platform::Amd64,
-            epoch: 0,
-            sources: None,
+            // The user is made with a root, and not with what is laid on it.
+            below: Some(Box::new(super::super::tests::spec(&[]))),
+            ..super::super::tests::spec(&[])
         }
     }
 

@@ -3,7 +3,8 @@
 use super::layout::verify;
 use super::*;
 
-fn spec(packages: &[&str]) -> RootSpec {
+/// A wish for `packages`.
+pub fn spec(packages: &[&str]) -> RootSpec {
     RootSpec {
         suite: "trixie".into(),
         packages: packages.iter().map(|p| (*p).to_owned()).collect(),
@@ -20,7 +21,7 @@ fn spec(packages: &[&str]) -> RootSpec {
 }
 
 fn key(spec: &RootSpec, sources: &str) -> String {
-    spec.key(&Sources::of_text(sources.into())).unwrap()
+    spec.key(&Sources::of_text(sources.into()), None).unwrap()
 }
 
 #[test]
@@ -40,17 +41,31 @@ fn the_key_depends_on_what_is_wished_and_not_on_its_order() {
 fn the_same_wish_makes_the_same_bytes() {
     const AGAIN: &str = "XTASK_TEST_ROOT";
     let wish = spec(&["ca-certificates", "python3", "tini"]);
+    let layer = PackageLayer { packages: vec!["less".into(), "openssh-server".into()], ..PackageLayer::default() };
     let dir = tempfile::tempdir().unwrap();
     let say = |line: &str| eprintln!("{line}");
     if let Some(state) = std::env::var_os(AGAIN) {
-        let layout = provide(&wish, Path::new(&state), true, &say).unwrap();
-        println!("DIGEST={}", layout.digest);
+        let root = provide(&wish, Path::new(&state), true, &say).unwrap();
+        let layer = provide(&wish.with(&layer), Path::new(&state), true, &say).unwrap();
+        println!("DIGEST={}, LAYER={}", root.digest, layer.digest);
         return;
     }
     let one = provide(&wish, dir.path(), true, &say).unwrap();
     verify(&one.dir, true).unwrap();
     assert!(one.packages.contains_key("tini") && !one.cached);
     assert!(provide(&wish, dir.path(), false, &say).unwrap().cached);
+    let added = provide(&wish.clone().with(&layer), dir.path(), true, &say).unwrap();
+    verify(&added.dir, true).unwrap();
+    assert!(added.packages.contains_key("less") && !added.packages.contains_key("tini"), "{added:?}");
+    assert!(added.bytes < one.bytes / 4, "{added:?}");
+    let tar = dir.path().join("layer.tar");
+    layout::unpack(&added, &tar).unwrap();
+    let names = crate::runner::Step::new("what is in it", ["tar", "-tf", tar.to_str().unwrap()]).read().unwrap();
+    let has = |name: &str| names.lines().any(|line| line == name);
+    assert!(has("./usr/bin/less") && has("./usr/sbin/sshd") && has("./etc/passwd"), "{names}");
+    for stranger in ["./tmp/", "./proc/", "./etc/resolv.conf", "ssh_host_", "start-stop-daemon", "./var/lib/apt/lists/"] {
+        assert!(!names.lines().any(|line| line.contains(stranger)), "{stranger}: {names}");
+    }
     let state = dir.path().join("another folder").join("of another length");
     let this = std::env::current_exe().unwrap();
     let script = "umask 077; exec \"$0\" --ignored --exact --nocapture root::tests::the_same_wish_makes_the_same_bytes";
@@ -62,7 +77,8 @@ fn the_same_wish_makes_the_same_bytes() {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .read()
         .unwrap();
-    assert!(two.contains(&format!("DIGEST={}", one.digest)), "{}\n{two}", one.digest);
+    let same = format!("DIGEST={}, LAYER={}", one.digest, added.digest);
+    assert!(two.contains(&same), "{same}\n{two}");
     // From sources of the user's that give the same packages, as a snapshot of the lock's date does.
     let snapshot = dir.path().join("snapshot.list");
     let text = Sources::of(&wish, dir.path()).unwrap().text;

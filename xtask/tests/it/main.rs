@@ -9,4 +9,6 @@ mod order;
 mod readme;
 mod real;
 mod refusals;
+mod registry;
 mod support;
+mod variants;

@@ -2,31 +2,31 @@
 
 use crate::support::{Copy, Outcome, project};
 
-const PASSED: &str = r#"{"schema":1,
+pub const PASSED: &str = r#"{"schema":1,
     "found":{"python":"3.13.5","torch":"2.15.0+cu132","torchvision":"0.29.2+cu132","torchaudio":null,
              "cuda":"13.2","cudnn":"9.26.0","arch_list":["sm_90"]},
     "checks":[{"name":"matmul","status":"passed"},{"name":"gpu-matmul","status":"skipped","reason":"no GPU"}],
     "counts":{"passed":1,"failed":0,"skipped":1},"state":"not-gpu-tested","summary":"not tested on a GPU"}"#;
 
-struct Doubles {
-    copy: Copy,
+pub struct Doubles {
+    pub copy: Copy,
 }
 
 impl Doubles {
     /// An engine that builds, and an image that passes.
-    fn new() -> Doubles {
+    pub fn new() -> Doubles {
         let doubles = Doubles { copy: Copy::new() };
         std::fs::create_dir(doubles.copy.path("double")).unwrap();
         doubles.say("smoke", PASSED)
     }
 
     /// What the double of docker says or how it ends at one of its calls.
-    fn say(self, file: &str, text: &str) -> Doubles {
+    pub fn say(self, file: &str, text: &str) -> Doubles {
         std::fs::write(self.copy.path("double").join(file), text).unwrap();
         self
     }
 
-    fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
+    pub fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
         let doubles = project().join("xtask/tests/it/doubles");
         let path = format!("{}:{}", doubles.display(), std::env::var("PATH").unwrap());
         let double = self.copy.path("double").display().to_string();
@@ -39,9 +39,14 @@ impl Doubles {
         self.run(&["build", "--variant", "runtime"], &[])
     }
 
+    /// Every call of docker, a line each.
+    pub fn all_calls(&self) -> String {
+        std::fs::read_to_string(self.copy.path("double/calls")).unwrap_or_default()
+    }
+
     /// The calls that change something, each by its first words.
     fn calls(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.copy.path("double/calls")).unwrap_or_default();
+        let text = self.all_calls();
         let telling = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
@@ -70,6 +75,20 @@ fn names_come_after_the_smoke_test_and_the_digest_stands_alone() {
     expected.extend(tags.map(|tag| format!("tag pytorch-cuda:{tag}")));
     expected.push(UNTAG.to_owned());
     assert_eq!(doubles.calls(), expected);
+}
+
+#[test]
+fn a_plan_can_be_made_against_a_registry() {
+    let doubles = Doubles::new();
+    doubles.build().expect(0, &[]);
+    let labels = std::fs::read_to_string(doubles.copy.path("double/labels")).unwrap();
+    let doubles = doubles.say("imagetools.out", &format!(r#"{{"config":{{"Labels":{{{labels}}}}}}}"#));
+    let args = ["plan", "--variant", "runtime", "--registry", "registry.example.org"];
+    doubles.run(&args, &[]).expect(0, &["skip", "unchanged"]);
+    assert!(doubles.all_calls().contains("inspect registry.example.org/pytorch-cuda:2.15-runtime --format"));
+    let doubles = doubles.say("imagetools", "not found").say("imagetools.rc", "1");
+    doubles.run(&args, &[]).expect(0, &["build", "new"]);
+    doubles.say("imagetools", "401 Unauthorized").run(&args, &[]).expect(3, &["error[E_REGISTRY_AUTH]"]);
 }
 
 #[test]
@@ -244,4 +263,96 @@ fn json_is_the_whole_of_standard_output() {
     let images: serde_json::Value = serde_json::from_str(&outcome.expect(0, &[]).stdout).unwrap();
     assert_eq!(images[0]["digest"], "sha256:1");
     assert_eq!(images[0]["references"][2], "pytorch-cuda:2.15-runtime");
+}
+
+const TOOLKIT: &str = "nvidia/cuda:12.8.1-devel-ubuntu24.04@sha256:";
+
+#[test]
+fn what_a_registry_does_not_give_is_refused_before_anything_is_built() {
+    let answers = [
+        ("ERROR: unexpected status: manifest unknown", "E_BASE_GONE"),
+        ("429 Too Many Requests", "E_RATE_LIMIT"),
+        ("pull access denied, authorization failed: 401 Unauthorized", "E_REGISTRY_AUTH"),
+        ("dial tcp: lookup registry.example.org: no such host", "E_NETWORK"),
+    ];
+    for (answer, id) in answers {
+        let doubles = Doubles::new().say("imagetools", answer).say("imagetools.rc", "1");
+        let args = ["build", "--variant", "devel", "--variant", "runtime", "--release", "2.9"];
+        doubles.run(&args, &[]).expect(3, &[&format!("error[{id}]: {TOOLKIT}"), "2.9 devel cannot be built here"]);
+        assert_eq!(doubles.calls(), Vec::<String>::new());
+    }
+    let doubles = Doubles::new();
+    let mirror = [("XTASK_MIRROR", "mirror.example.org/hub/")];
+    doubles.run(&["build", "--variant", "devel", "--release", "2.9"], &mirror).expect(0, &["2.9-devel"]);
+    let calls = doubles.all_calls();
+    assert!(calls.contains(&format!("buildx imagetools inspect mirror.example.org/hub/{TOOLKIT}")), "{calls}");
+    let env = std::fs::read_to_string(doubles.copy.path("double/bake.env")).unwrap();
+    assert!(env.contains("MIRROR=mirror.example.org/hub/\n"), "{env}");
+}
+
+#[test]
+fn all_builds_what_can_be_built_and_tells_the_rest() {
+    let doubles = Doubles::new().say("imagetools", "no such host").say("imagetools.rc", "1");
+    let outcome = doubles.run(&["build", "--all", "--release", "2.9"], &[]);
+    outcome.expect(3, &["error[E_NETWORK]", "2.9 debug, 2.9 devel cannot be built here", "not buildable here  E_NETWORK"]);
+    outcome.expect(3, &["mlflow   built", "runtime  built"]);
+    assert_eq!(outcome.stdout, "sha256:1\nsha256:1\n");
+    let calls = doubles.all_calls();
+    let bake = calls.lines().find(|line| line.starts_with("buildx bake --file")).unwrap();
+    assert!(bake.ends_with(" mlflow-2-9 runtime-2-9"), "{bake}");
+    // Asked once, although two images need it.
+    assert_eq!(calls.matches("imagetools inspect").count(), 1, "{calls}");
+}
+
+#[test]
+fn one_failure_does_not_stop_the_others_where_they_are_to_go_on() {
+    let args = ["build", "--all", "--release", "2.15"];
+    let doubles = Doubles::new().say("bake.fails", "debug-2-15");
+    doubles.run(&args, &[]).expect(1, &["error[E_BUILD]"]);
+    assert_eq!(doubles.calls(), ["bake"]);
+    let doubles = Doubles::new().say("bake.fails", "debug-2-15");
+    let outcome = doubles.run(&[&args[..], &["--keep-going"]].concat(), &[]);
+    outcome.expect(1, &["error[E_BUILD]", "debug    failed  E_BUILD", "devel    built", "runtime  built"]);
+    assert_eq!(outcome.stdout, "sha256:1\n".repeat(3));
+    let count = |what: &str| doubles.calls().iter().filter(|call| call.starts_with(what)).count();
+    assert_eq!((count("bake"), count("smoke"), count("tag "), count("untag")), (5, 3, 9, 3), "{:?}", doubles.calls());
+}
+
+#[test]
+fn an_image_that_fails_leaves_no_candidate_of_the_others_behind() {
+    let doubles = Doubles::new().say("smoke", "");
+    doubles.run(&["build", "--all", "--release", "2.15"], &[]).expect(1, &["error[E_SMOKE]"]);
+    let untagged = doubles.calls().iter().filter(|call| call.starts_with("untag")).count();
+    assert_eq!((untagged, doubles.calls().iter().filter(|call| *call == "smoke").count()), (4, 1));
+}
+
+#[test]
+fn what_is_too_heavy_gets_no_name() {
+    let layers = "{\"Size\":\"9000000000\",\"CreatedBy\":\"COPY big /\"}\n{\"Size\":\"1\",\"CreatedBy\":\"COPY small /\"}\n";
+    let heavy = PASSED.replace("\"arch_list\"", "\"heaviest\":[[\"torch\",1200000000]],\"arch_list\"");
+    let doubles = Doubles::new().say("history", layers).say("smoke", &heavy);
+    let said = ["error[E_SIZE_BUDGET]: 2.15 runtime: 9000 MB of", "allowed unpacked", "9000 MB  COPY big /", "1200 MB  torch"];
+    doubles.build().expect(1, &said);
+    assert_eq!(doubles.calls(), ["bake", "smoke", UNTAG]);
+}
+
+#[test]
+fn a_plan_as_json_holds_the_commands_and_what_is_needed() {
+    let doubles = Doubles::new();
+    let outcome = doubles.run(&["plan", "--all", "--json"], &[]);
+    let plan: serde_json::Value = serde_json::from_str(&outcome.expect(0, &[]).stdout).unwrap();
+    let images = plan["images"].as_array().unwrap();
+    assert_eq!(images.len(), 16);
+    let of = |release: &str, variant: &str| {
+        images.iter().find(|it| it["release"] == release && it["variant"] == variant).unwrap()
+    };
+    assert!(of("2.9", "devel")["needs"][0].as_str().unwrap().starts_with(TOOLKIT));
+    assert_eq!(of("2.15", "devel")["needs"], serde_json::json!([]));
+    assert!(of("2.15", "runtime")["base_bytes"].as_u64().unwrap() > 2_000_000_000);
+    assert!(of("2.15", "devel")["own_bytes"].as_u64() > of("2.15", "runtime")["own_bytes"].as_u64());
+    assert_eq!(of("2.15", "debug")["packages"], serde_json::json!(["debug", "devel"]));
+    assert_eq!(plan["commands"][0]["argv"][1], "buildx");
+    assert_eq!(doubles.calls(), Vec::<String>::new());
+    let arm = doubles.run(&["plan", "--variant", "runtime", "--platform", "linux/arm64"], &[]);
+    arm.expect(0, &["linux/arm64", "qemu-user-static"]);
 }

@@ -1,0 +1,204 @@
+//! The order of a build: everything that is decided before something runs, and the commands that come of it.
+
+use super::App;
+use crate::build::{AptSecrets, Bake, Images, Roots, Secrets, candidate, registry};
+use crate::catalog::Platform;
+use crate::cli::{Build as Args, Select};
+use crate::engine::{Capabilities, Engine};
+use crate::lock::Lock;
+use crate::plan::{Action, Chosen, Existing, Planned, Sources};
+use crate::problem::{Id, refuse};
+use crate::project::Project;
+use crate::render::Files;
+use crate::root::Ground;
+use crate::runner::Step;
+use crate::smoke::Request;
+use crate::tiers::{Stacks, stacks};
+use anyhow::Result;
+
+/// Everything that is known before an engine is asked.
+pub struct Order<'a> {
+    /// How things are said and where they are kept.
+    pub app: &'a App,
+    /// What was asked for.
+    pub args: &'a Args,
+    /// The catalog and its facts.
+    pub project: &'a Project,
+    /// The lock, proved to be of this catalog.
+    pub lock: &'a Lock,
+    /// The rendered files, proved to be on disk.
+    pub files: &'a Files,
+    /// What build steps are given in secret.
+    pub secrets: &'a Secrets,
+    /// The platform.
+    pub platform: Platform,
+    /// The commit of the project, or `unknown`.
+    pub revision: String,
+}
+
+/// What is known of the images of one root once the engine was asked.
+pub struct Prepared {
+    /// The root's name.
+    pub root: String,
+    /// What it is.
+    pub ground: Ground,
+    /// What the engine has.
+    pub existing: Existing,
+    /// What is done, image by image.
+    pub plans: Vec<Planned>,
+    apt: Option<AptSecrets>,
+}
+
+impl Prepared {
+    /// The images that are built.
+    pub fn to_build(&self) -> Vec<&Planned> {
+        self.plans.iter().filter(|plan| plan.action == Action::Build).collect()
+    }
+}
+
+impl Order<'_> {
+    /// Bytes of all wheels of the chosen releases.
+    pub fn wheel_bytes(&self, chosen: &Chosen) -> Result<u64> {
+        let mut releases: Vec<&String> = chosen.iter().map(|(release, _)| release).collect();
+        releases.dedup();
+        let mut bytes = 0;
+        for release in releases {
+            bytes += self.lock.releases[release].bytes(self.platform)?;
+        }
+        Ok(bytes)
+    }
+
+    /// What the images of one root need of registries.
+    pub fn needed(&self, root: &str, chosen: &Chosen) -> registry::Needed {
+        let mirror = self.args.mirror.as_deref();
+        registry::needed(&self.project.catalog, &self.project.resolved, chosen, root, mirror)
+    }
+
+    /// Plans the images of one root; where it is only `looked` at, nothing is made.
+    pub fn prepare(&self, engine: &Engine, root: &str, chosen: &Chosen, looked: bool) -> Result<Prepared> {
+        let ground = self.ground(root, chosen, looked)?;
+        let (catalog, resolved) = (&self.project.catalog, &self.project.resolved);
+        let existing = match &self.args.registry {
+            Some(registry) => registry::existing(engine, catalog, resolved, chosen, registry)?,
+            None => Images { engine, catalog }.existing()?,
+        };
+        let plans = self.plans(&existing, chosen, (root, &ground))?;
+        let it = &self.project.catalog.roots[root];
+        let apt = it.image.is_some().then(|| AptSecrets::of(it, self.secrets.has_ca(), self.app.state()));
+        Ok(Prepared { root: root.to_owned(), ground, existing, plans, apt: apt.transpose()? })
+    }
+
+    fn ground(&self, root: &str, chosen: &Chosen, looked: bool) -> Result<Ground> {
+        let roots = Roots {
+            catalog: &self.project.catalog,
+            lock: self.lock,
+            platform: self.platform,
+            sources: self.args.apt_sources.as_deref().map(std::path::absolute).transpose()?,
+            state: self.app.state(),
+            say: &|line| self.app.out.say(line),
+        };
+        let stacks = stacks_of(self.project, chosen);
+        match looked {
+            true => roots.known(root, &stacks),
+            false => roots.provide(root, &stacks, self.args.locked),
+        }
+    }
+
+    fn plans(&self, existing: &Existing, chosen: &Chosen, ground: (&str, &Ground)) -> Result<Vec<Planned>> {
+        let copied = self.project.copied()?;
+        let sources =
+            Sources { catalog: &self.project.catalog, lock: self.lock, files: self.files, copied: &copied, platform: self.platform };
+        let plan = |(release, variant): &(String, String)| {
+            sources.plan(release, variant, ground, existing, self.args.force)
+        };
+        chosen.iter().map(plan).collect()
+    }
+
+    /// The bake of some images.
+    ///
+    /// Errors: `E_ENGINE` for a buildx that cannot do it.
+    pub fn bake(&self, engine: &Engine, prepared: &Prepared, plans: &[&Planned]) -> Result<Step> {
+        let can = if engine.answers() { engine.capabilities()? } else { Capabilities::of_private() };
+        if engine.build_network().is_some() && !can.bake_network {
+            return refuse(
+                Id::Engine,
+                "docker buildx bake",
+                "this buildx drops the network of a target, which the private engine needs",
+                "use a mirror that has Debian testing, whose buildx keeps it; then `cargo xtask engine prune`",
+            );
+        }
+        let bake = Bake {
+            catalog: &self.project.catalog,
+            images: plans,
+            root: (&prepared.root, &prepared.ground),
+            secrets: self.secrets,
+            apt: prepared.apt.as_ref(),
+            platform: self.platform,
+            revision: &self.revision,
+            builder: self.args.builder.as_deref(),
+            mirror: self.args.mirror.as_deref(),
+        };
+        Ok(bake.step(engine, &can))
+    }
+
+    /// The smoke test of an image.
+    pub fn request<'r>(&'r self, plan: &Planned, image: &'r str) -> Request<'r> {
+        Request {
+            image,
+            plan: Some(&self.lock.releases[&plan.release].facts),
+            gpus: self.args.gpus.as_deref(),
+            require_gpu: self.args.require_gpu,
+        }
+    }
+
+    /// The very commands, in their order; the names are those that the plan expects.
+    pub fn commands(&self, engine: &Engine, prepared: &Prepared) -> Result<Vec<Step>> {
+        let plans = prepared.to_build();
+        if plans.is_empty() {
+            return Ok(Vec::new());
+        }
+        let images = Images { engine, catalog: &self.project.catalog };
+        let mut steps = vec![self.bake(engine, prepared, &plans)?];
+        for plan in plans {
+            let candidate = candidate(&self.project.catalog, plan);
+            steps.push(self.request(plan, &candidate).step(engine));
+            steps.extend(plan.references.iter().map(|name| images.tag_step(&candidate, name)));
+        }
+        Ok(steps)
+    }
+}
+
+/// Images by the root that they stand on.
+///
+/// Errors: `E_PYTHON` for a root whose interpreter is not the one that the wheels are locked for.
+pub fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
+    let catalog = &project.catalog;
+    let mut groups: Vec<(String, Chosen)> = Vec::new();
+    for (release, variant) in chosen {
+        let (own, its) = catalog.root_of(catalog.release(release)?);
+        let root = select.root.as_deref().unwrap_or(own);
+        let other = &catalog.roots[root];
+        if root != own && (other.python != its.python || other.image.is_some() || its.image.is_some()) {
+            return refuse(
+                Id::Python,
+                "--root",
+                format!("release {release} is locked and rendered for the root {own}, not for {root}"),
+                format!("write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"),
+            );
+        }
+        let pair = (release.clone(), variant.clone());
+        match groups.iter_mut().find(|(name, _)| name == root) {
+            Some((_, pairs)) => pairs.push(pair),
+            None => groups.push((root.to_owned(), vec![pair])),
+        }
+    }
+    Ok(groups)
+}
+
+/// The layers of packages that images are made from.
+fn stacks_of(project: &Project, chosen: &Chosen) -> Stacks {
+    let of = |(release, variant): &(String, String)| {
+        stacks(&project.catalog, &project.resolved[release], variant)
+    };
+    chosen.iter().flat_map(of).collect()
+}

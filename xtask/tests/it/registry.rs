@@ -1,0 +1,140 @@
+//! A real registry on loopback, and a root that is an image of it.
+
+use crate::support::{Copy, Outcome, docker, project, xtask_in};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Debian's docker-registry with a folder of its own; it ends with the value.
+struct Registry {
+    port: u16,
+    process: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Registry {
+    fn start() -> Registry {
+        let program = fetched("docker-registry").join("usr/bin/docker-registry");
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let config = format!(
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\n\
+             http: {{addr: \"127.0.0.1:{port}\"}}\n",
+            folder.path().join("data").display()
+        );
+        let file = folder.path().join("config.yml");
+        std::fs::write(&file, config).unwrap();
+        let process = Command::new(program).arg("serve").arg(file).stderr(Stdio::null()).spawn().unwrap();
+        let registry = Registry { port, process, _folder: folder };
+        let answers = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        for _ in 0..100 {
+            if !answers() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        assert!(answers(), "the registry does not answer");
+        registry
+    }
+
+    fn name(&self, image: &str) -> String {
+        format!("localhost:{}/{image}", self.port)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// A package of the host's suite, unpacked below the test's own folder; nothing of the host's apt is changed.
+fn fetched(package: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package);
+    let root = folder.join("root");
+    if root.exists() {
+        return root;
+    }
+    std::fs::create_dir_all(folder.join("state/lists/partial")).unwrap();
+    std::fs::create_dir_all(folder.join("cache/archives/partial")).unwrap();
+    let script = r#"set -eu; cd "$1"
+printf 'Dir::State "%s/state"; Dir::State::status "/var/lib/dpkg/status"; Dir::Cache "%s/cache"; Acquire::Retries "3";' "$1" "$1" > apt.conf
+export APT_CONFIG="$1/apt.conf"
+apt-get update -qq; apt-get download -qq "$2"; dpkg-deb --extract ./*.deb unpacked; mv unpacked root"#;
+    let place = folder.display().to_string();
+    Outcome::of(Command::new("sh").args(["-c", script, "fetch", &place, package]).output().unwrap()).expect(0, &[]);
+    root
+}
+
+/// The address of the bootstrapped root, as the program gives it to a build.
+fn made_root() -> String {
+    let commands = xtask_in(&project(), &["build", "--variant", "runtime", "--force", "--dry-run", "--json"], &[]);
+    let commands: serde_json::Value = serde_json::from_str(&commands.expect(0, &[]).stdout).unwrap();
+    let env = commands[0]["env"].as_array().unwrap();
+    env.iter().find(|pair| pair[0] == "ROOT_DEBIAN").unwrap()[1].as_str().unwrap().to_owned()
+}
+
+/// The digest in what `imagetools inspect` prints.
+fn digest(text: &str) -> &str {
+    text.lines().find_map(|line| line.strip_prefix("Digest:")).unwrap().trim()
+}
+
+#[test]
+#[ignore = "builds a base on a root of a registry"]
+fn a_root_of_a_registry_is_built_upon() {
+    let registry = Registry::start();
+    let image = registry.name("debian:trixie-slim");
+    let folder = tempfile::tempdir().unwrap();
+    // What a registry serves under that name: Debian without some of what our bases need, and with a user of its own.
+    let dockerfile = "FROM made\nRUN dpkg --purge --force-depends tini openssl && rm -rf /workspace\n";
+    std::fs::write(folder.path().join("Dockerfile"), dockerfile).unwrap();
+    let fill = format!(
+        "buildx build --provenance=false --network host --build-context made={} \
+         --output type=image,name={image},push=true {}",
+        made_root(),
+        folder.path().display()
+    );
+    docker(&project(), &[], &project(), &fill).expect(0, &[]);
+    let found = docker(&project(), &[], &project(), &format!("buildx imagetools inspect {image}"));
+    let digest = digest(&found.expect(0, &[]).stdout).to_owned();
+
+    let copy = Copy::new();
+    only_runtime_on(&copy, &image, &digest);
+    let state = project().join("target/xtask").display().to_string();
+    let run = |args: &[&str]| xtask_in(copy.dir.path(), args, &[("XTASK_STATE", &state)]);
+    run(&["lock", "--update"]).expect(0, &[]);
+    run(&["render"]).expect(0, &[]);
+    run(&["check"]).expect(0, &[]);
+    run(&["build", "--variant", "runtime"]).expect(0, &["not-gpu-tested", "tagged on-registry:2.15-runtime"]);
+    let inside = "run --rm --network none on-registry:2.15-runtime sh -c 'command -v tini openssl; id -un; ls -d /workspace'";
+    let said = docker(&project(), &[], &project(), inside);
+    assert_eq!(said.expect(0, &[]).stdout, "/usr/bin/tini\n/usr/bin/openssl\nuser\n/workspace\n");
+    docker(&project(), &[], &project(), "image rm on-registry:2.15-runtime").expect(0, &[]);
+
+    let at = ["plan", "--variant", "runtime", "--registry", &registry.name("")];
+    run(&at).expect(0, &["build", "new"]);
+
+    drop(registry);
+    run(&["build", "--variant", "runtime", "--force"]).expect(3, &["error[E_NETWORK]", &image, "2.15 runtime"]);
+}
+
+/// One release, one variant, one root, in a repository of their own.
+fn only_runtime_on(copy: &Copy, image: &str, digest: &str) {
+    let text = std::fs::read_to_string(copy.path("variants.yaml")).unwrap();
+    let section = |name: &str| {
+        let start = text.find(&format!("\n{name}:\n")).unwrap() + 1;
+        let rest = &text[start..];
+        let end = rest[1..].find("\n\n").map_or(rest.len(), |end| end + 2);
+        rest[..end].to_owned()
+    };
+    let release = "releases:\n  \"2.15\":\n    torch: \"2.15.0\"\n    torchvision: \"0.29.2\"\n    cuda: cu132\n";
+    let root = format!("roots:\n  debian:\n    image: {image}\n    digest: {digest}\n    suite: trixie\n    python: \"3.13\"\n");
+    let variant = "variants:\n  runtime:\n    about: x\n    from: base\n";
+    let text = text
+        .replace(&section("roots"), &root)
+        .replace(&section("releases"), release)
+        .replace(&section("variants"), variant)
+        .replace("repository: pytorch-cuda", "repository: on-registry");
+    std::fs::write(copy.path("variants.yaml"), text).unwrap();
+}
