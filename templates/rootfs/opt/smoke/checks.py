@@ -1,5 +1,6 @@
 """The list of checks, in the order they run. A check has its function's name; its docstring says what it proves."""
 
+import contents
 import cpu
 import gpu
 import libraries
@@ -33,7 +34,11 @@ GROUPS = {
         gpu.gpu_compile,
         gpu.gpu_all_reduce,
     ),
+    # From here on: what a plan asks for, since not every image is to hold it.
+    "absent": (contents.programs_absent, contents.nothing_left_over),
+    "programs": (contents.programs_start,),
 }
+ALWAYS = {"cpu", "gpu"}
 
 
 def name(check):
@@ -49,11 +54,17 @@ def names():
     return {*GROUPS, *(name(check) for members in GROUPS.values() for check in members)}
 
 
-def select(only=None):
-    """All checks, or those asked for by name or group together with the ones they rest on."""
+def planned(expected):
+    """The groups that this plan asks for."""
+    expected = expected or {}
+    return {*(expected.get("smoke") or ()), *(key for key in ("absent", "programs") if expected.get(key))}
+
+
+def select(only=None, planned=()):
+    """All checks of this plan, or those asked for by name or group together with the ones they rest on."""
 
     def wanted(check):
-        return not only or name(check) in only or group(check) in only
+        return name(check) in only or group(check) in only if only else group(check) in ALWAYS | {*planned}
 
     chosen = [check for members in GROUPS.values() for check in members if wanted(check)]
     needs = {IMPORTS} | ({GPU_VISIBLE} if any(group(check) == "gpu" for check in chosen) else set())
@@ -61,7 +72,8 @@ def select(only=None):
 
 
 def listing():
-    return "\n".join(f"{group(check)}  {name(check):<22} {check.__doc__.splitlines()[0]}" for check in select())
+    rows = ((group(check), name(check), check.__doc__.splitlines()[0]) for check in select(names()))
+    return "\n".join(f"{in_group:<10} {called:<22} {proves}" for in_group, called, proves in rows)
 
 
 def preload():

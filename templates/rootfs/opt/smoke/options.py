@@ -20,7 +20,7 @@ def parse(description):
     )
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="for each check (300)")
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", help="only these checks or groups (cpu, gpu), and what they rest on"
+        "--only", nargs="+", metavar="NAME", help="only these checks or groups (cpu, gpu, …), and what they rest on"
     )
     parser.add_argument("--list", action="store_true", help="name the checks and what each one proves; run none")
     args = parser.parse_args()
@@ -48,4 +48,8 @@ def plan(path):
         expected = json.load(file)
     if not isinstance(expected, dict):
         raise ValueError("not a JSON object")
+    # A proof that nobody knows how to make must not pass by not being made.
+    unknown = checks.planned(expected) - checks.GROUPS.keys()
+    if unknown:
+        raise ValueError(f"smoke: no group is called {', '.join(sorted(unknown))}; --list names them")
     return expected
