@@ -2,9 +2,11 @@
 
 import contents
 import cpu
+import extension
 import gpu
 import libraries
 import plan
+import toolkit
 
 IMPORTS = cpu.imports
 GPU_VISIBLE = gpu.gpu_visible
@@ -37,6 +39,8 @@ GROUPS = {
     # From here on: what a plan asks for, since not every image is to hold it.
     "absent": (contents.programs_absent, contents.nothing_left_over),
     "programs": (contents.programs_start,),
+    "toolkit": (toolkit.toolkit_version, toolkit.toolkit_complete, toolkit.driver_from_outside),
+    "extension": (extension.extension_builds, extension.extension_on_gpu),
 }
 ALWAYS = {"cpu", "gpu"}
 

@@ -1,4 +1,4 @@
-"""Reads the dynamic section of a shared object: enough of ELF to follow libraries without ldd or a compiler."""
+"""Reads shared objects: enough of ELF to follow libraries without ldd, and to name the GPUs that code in it is for."""
 
 import os
 import struct
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 # From elf.h.
 PT_LOAD, PT_DYNAMIC = 1, 2
 DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 1, 5, 15, 29
+# What every container of GPU code begins with.
+FATBIN = 0xBA55ED50
 
 
 @dataclass
@@ -66,3 +68,45 @@ def read(path):
             return [folder for folder in joined.split(":") if folder]
 
         return Dynamic(machine, texts_of(DT_NEEDED), folders(DT_RPATH), folders(DT_RUNPATH))
+
+
+def gpu_code(path):
+    """The GPU architectures that the object at `path` holds code for, as torch names them: sm_75, compute_75 (PTX)."""
+    fat, found, place = section(path, ".nv_fatbin"), set(), 0
+    while place + 16 <= len(fat):
+        magic, _, header, size = struct.unpack_from("<IHHQ", fat, place)
+        if magic != FATBIN:
+            place += 8  # padding between what several compilations left
+            continue
+        entry, end = place + header, place + header + size
+        while entry < end:
+            kind, _, length, content = struct.unpack_from("<HHIQ", fat, entry)
+            (number,) = struct.unpack_from("<I", fat, entry + 28)
+            found.add(f"{'compute' if kind == 1 else 'sm'}_{number}")
+            entry += length + content
+        place = end
+    return sorted(found)
+
+
+def section(path, wanted):
+    """The content of the section of that name; empty where there is none."""
+    with open(path, "rb") as file:
+        header = file.read(64)
+        (table,) = struct.unpack_from("<Q", header, 40)
+        entry, count, texts = struct.unpack_from("<HHH", header, 58)
+
+        def at(number):
+            file.seek(table + number * entry)
+            return struct.unpack("<IIQQQQ", file.read(40))
+
+        def content(number):
+            _, _, _, _, offset, size = at(number)
+            file.seek(offset)
+            return file.read(size)
+
+        names = content(texts)
+        for number in range(count):
+            name = at(number)[0]
+            if names[name : names.index(b"\0", name)].decode() == wanted:
+                return content(number)
+    return b""
