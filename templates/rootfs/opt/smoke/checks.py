@@ -5,6 +5,7 @@ import cpu
 import extension
 import gpu
 import libraries
+import notebooks
 import plan
 import toolkit
 
@@ -41,6 +42,7 @@ GROUPS = {
     "programs": (contents.programs_start,),
     "toolkit": (toolkit.toolkit_version, toolkit.toolkit_complete, toolkit.driver_from_outside),
     "extension": (extension.extension_builds, extension.extension_on_gpu),
+    "jupyter": (notebooks.jupyter_serves, notebooks.jupyter_kernel),
 }
 ALWAYS = {"cpu", "gpu"}
 
