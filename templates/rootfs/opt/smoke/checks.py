@@ -2,11 +2,13 @@
 
 import contents
 import cpu
+import debuggers
 import extension
 import gpu
 import libraries
 import notebooks
 import plan
+import profilers
 import toolkit
 
 IMPORTS = cpu.imports
@@ -43,6 +45,14 @@ GROUPS = {
     "toolkit": (toolkit.toolkit_version, toolkit.toolkit_complete, toolkit.driver_from_outside),
     "extension": (extension.extension_builds, extension.extension_on_gpu),
     "jupyter": (notebooks.jupyter_serves, notebooks.jupyter_kernel),
+    "debugging": (
+        debuggers.py_spy_stack,
+        debuggers.gdb_stack,
+        debuggers.debugpy_listens,
+        profilers.memray_flame_graph,
+        profilers.profiler_trace,
+        profilers.tensorboard_serves,
+    ),
 }
 ALWAYS = {"cpu", "gpu"}
 
