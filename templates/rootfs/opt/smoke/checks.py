@@ -10,6 +10,7 @@ import notebooks
 import plan
 import profilers
 import toolkit
+import tracking
 
 IMPORTS = cpu.imports
 GPU_VISIBLE = gpu.gpu_visible
@@ -53,6 +54,7 @@ GROUPS = {
         profilers.profiler_trace,
         profilers.tensorboard_serves,
     ),
+    "tracking": (tracking.tracking_server, tracking.tracking_databases, tracking.tracking_s3),
 }
 ALWAYS = {"cpu", "gpu"}
 
