@@ -73,7 +73,14 @@ const REGISTRY: &[(Id, &[&str])] = &[
     (Id::RateLimit, &["toomanyrequests", "too many requests", "429", "rate limit"]),
     (
         Id::RegistryAuth,
-        &["unauthorized", "authentication required", "access denied", "denied:", "403 forbidden", "no basic auth"],
+        &[
+            "unauthorized",
+            "authentication required",
+            "access denied",
+            "denied:",
+            "403 forbidden",
+            "no basic auth",
+        ],
     ),
     (Id::BaseGone, &["manifest unknown", "name unknown", "not found", "404"]),
 ];

@@ -117,8 +117,13 @@ impl Sources<'_> {
         force: bool,
     ) -> Result<Planned> {
         let folder = Path::new("images").join(release);
-        let base_input =
-            digest::of_json(&(RECIPE, ground.digest(), &self.catalog.base.layers, self.below(&folder.join("base")), self.below(&Path::new("images/roots").join(root))))?;
+        let base_input = digest::of_json(&(
+            RECIPE,
+            ground.digest(),
+            &self.catalog.base.layers,
+            self.below(&folder.join("base")),
+            self.below(&Path::new("images/roots").join(root)),
+        ))?;
         let locked = &self.lock.releases[release];
         let tiers = self.catalog.tiers(variant);
         let files: Vec<_> = tiers.iter().map(|(tier, _)| self.below(&folder.join(tier))).collect();
@@ -127,7 +132,8 @@ impl Sources<'_> {
         let target = render::target(variant, release);
         let definition = render::definition(self.files, &target)?;
         let is_copied = |path: &Path| {
-            path.starts_with("rootfs") || tiers.iter().any(|(tier, _)| path.starts_with(Path::new("variants").join(tier)))
+            path.starts_with("rootfs")
+                || tiers.iter().any(|(tier, _)| path.starts_with(Path::new("variants").join(tier)))
         };
         let copied: BTreeMap<_, _> = self.copied.iter().filter(|(path, _)| is_copied(path)).collect();
         let input = digest::of_json(&(&base_input, files, digests, copied, definition))?;
@@ -150,7 +156,11 @@ impl Sources<'_> {
             action,
             reason,
             base_bytes: locked.bytes(self.platform)?,
-            own_bytes: tiers.iter().flat_map(|(tier, _)| locked.added(tier, self.platform)).map(|it| it.bytes).sum(),
+            own_bytes: tiers
+                .iter()
+                .flat_map(|(tier, _)| locked.added(tier, self.platform))
+                .map(|it| it.bytes)
+                .sum(),
         })
     }
 

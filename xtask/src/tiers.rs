@@ -62,7 +62,8 @@ pub fn tiers<'a>(catalog: &'a Catalog, facts: &Resolved, variant: &'a str) -> Ve
         // What stands on a tier that has them has them already.
         let toolkit = of_build.filter(|_| variant.toolkit && !std::mem::replace(&mut below.toolkit, true));
         let tools = of_build.filter(|_| variant.cuda_tools && !std::mem::replace(&mut below.tools, true));
-        let components = |toolkit: Option<&Toolkit>| toolkit.map(|it| it.components.clone()).unwrap_or_default();
+        let components =
+            |toolkit: Option<&Toolkit>| toolkit.map(|it| it.components.clone()).unwrap_or_default();
         let unpacked = toolkit.filter(|toolkit| !toolkit.unpack.is_empty()).map(|it| PackageLayer {
             name: format!("toolkit-{}", facts.cuda_build),
             unpack: it.unpack.clone(),
@@ -130,7 +131,8 @@ fn toolkit_of(catalog: &Catalog, variant: &str, release: &str, facts: &Resolved)
     };
     let (root, it) = catalog.root_of(catalog.releases.get(release)?);
     if it.image.is_some() && !toolkit.unpack.is_empty() {
-        let what = format!("`{build}` unpacks packages of Debian, and release {release} stands on the image {root}");
+        let what =
+            format!("`{build}` unpacks packages of Debian, and release {release} stands on the image {root}");
         let cure = "give the release a bootstrapped root".to_owned();
         return problem(&["toolkits", build, "unpack"], what, cure);
     }
@@ -139,6 +141,8 @@ fn toolkit_of(catalog: &Catalog, variant: &str, release: &str, facts: &Resolved)
     if version == cuda || version.starts_with(&format!("{cuda}.")) {
         return None;
     }
-    let what = format!("`{image}` has the nvcc of CUDA {version}, the wheels of release {release} are built with {cuda}");
+    let what = format!(
+        "`{image}` has the nvcc of CUDA {version}, the wheels of release {release} are built with {cuda}"
+    );
     problem(&["toolkits", build, "image"], what, format!("take an image whose tag begins with {cuda}"))
 }

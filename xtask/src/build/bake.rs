@@ -40,7 +40,10 @@ impl Bake<'_> {
         let mut step = engine
             .docker("build the images", ["buildx", "bake", "--file", &file, "--progress", "plain"])
             .args(["--provenance=false"])
-            .env("MIRROR", self.mirror.map(|mirror| format!("{}/", mirror.trim_end_matches('/'))).unwrap_or_default())
+            .env(
+                "MIRROR",
+                self.mirror.map(|mirror| format!("{}/", mirror.trim_end_matches('/'))).unwrap_or_default(),
+            )
             .env("REVISION", self.revision)
             .env("BUILD_NETWORK", engine.build_network().unwrap_or("default"));
         for (variable, layout) in self.layouts() {
@@ -58,7 +61,8 @@ impl Bake<'_> {
         let (name, Ground::Made { root, packages }) = self.root else {
             return Vec::new();
         };
-        let needed = packages.iter().filter(|(layer, _)| self.images.iter().any(|it| it.packages.contains(layer)));
+        let needed =
+            packages.iter().filter(|(layer, _)| self.images.iter().any(|it| it.packages.contains(layer)));
         let packages = needed.map(|(layer, layout)| (render::packages_variable(name, layer), layout));
         std::iter::once((render::root_variable(name), root)).chain(packages).collect()
     }
@@ -78,7 +82,8 @@ impl Bake<'_> {
     fn settings(&self, can: &Capabilities) -> Vec<String> {
         let mut settings = vec![format!("*.platform={}", self.platform)];
         for target in self.targets_with_secrets() {
-            let secret = |(id, path): (&str, &Path)| format!("{target}.secrets=id={id},src={}", path.display());
+            let secret =
+                |(id, path): (&str, &Path)| format!("{target}.secrets=id={id},src={}", path.display());
             settings.extend(self.secret_files().map(secret));
         }
         for image in self.images {

@@ -1,7 +1,7 @@
 //! Images of the engine: which there are, what they were made from, and the names they are given.
 
-use crate::catalog::Catalog;
 use super::size::{Layer, Size};
+use crate::catalog::Catalog;
 use crate::engine::{Engine, ImageStore};
 use crate::plan::{Existing, Inputs, Planned};
 use crate::problem::{Id, refuse};

@@ -85,7 +85,8 @@ pub fn unavailable(engine: &Engine, needed: Needed) -> Result<Vec<(Problem, Chos
         }
         let id = faults::of_registry(&answer.stderr);
         let said = tail(answer.stderr.trim(), 1);
-        let names: Vec<String> = users.iter().map(|(release, variant)| format!("{release} {variant}")).collect();
+        let names: Vec<String> =
+            users.iter().map(|(release, variant)| format!("{release} {variant}")).collect();
         let what = format!("{} cannot be built here, it is not to be had: {said}", names.join(", "));
         missing.push((Problem::new(id, reference, what, faults::cure(id)), users));
     }

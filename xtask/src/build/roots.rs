@@ -45,7 +45,13 @@ impl Roots<'_> {
         Ok(Ground::Made { root, packages })
     }
 
-    fn one(&self, spec: &RootSpec, what: &str, lock: Option<&LockedRoot>, locked: bool) -> Result<RootLayout> {
+    fn one(
+        &self,
+        spec: &RootSpec,
+        what: &str,
+        lock: Option<&LockedRoot>,
+        locked: bool,
+    ) -> Result<RootLayout> {
         let layout = root::provide(spec, self.state, false, self.say)?;
         let moved = lock.map(|lock| moved(lock, &layout)).unwrap_or_default();
         if locked {

@@ -2,10 +2,10 @@
 
 use super::images::Images;
 use crate::catalog::Catalog;
+use crate::out::gigabytes;
 use crate::plan::Planned;
 use crate::problem::{Id, refuse};
 use crate::smoke::Record;
-use crate::out::gigabytes;
 use anyhow::Result;
 use serde::Deserialize;
 use std::fmt;
@@ -44,8 +44,10 @@ pub(super) struct Layer {
 impl Size {
     /// From what the engine tells of an image and of its layers.
     pub(super) fn new(compressed: Option<u64>, layers: Vec<Layer>) -> Size {
-        let mut layers: Vec<(u64, String)> =
-            layers.into_iter().map(|layer| (layer.size.parse().unwrap_or_default(), layer.created_by)).collect();
+        let mut layers: Vec<(u64, String)> = layers
+            .into_iter()
+            .map(|layer| (layer.size.parse().unwrap_or_default(), layer.created_by))
+            .collect();
         layers.retain(|(bytes, _)| *bytes > 0);
         layers.sort_by(|a, b| b.cmp(a));
         Size { compressed, unpacked: layers.iter().map(|(bytes, _)| bytes).sum(), layers }
@@ -54,7 +56,8 @@ impl Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sent = self.compressed.map(|bytes| format!("{} compressed, ", gigabytes(bytes))).unwrap_or_default();
+        let sent =
+            self.compressed.map(|bytes| format!("{} compressed, ", gigabytes(bytes))).unwrap_or_default();
         write!(f, "{sent}{} unpacked in {} layers", gigabytes(self.unpacked), self.layers.len())
     }
 }
@@ -89,7 +92,8 @@ pub fn check(images: &Images, plan: &Planned, image: &str, record: &Record) -> R
     if over.is_empty() {
         return Ok(size);
     }
-    let layers = size.layers.iter().take(NAMED).map(|(bytes, by)| format!("{}  {}", megabytes(*bytes), short(by)));
+    let layers =
+        size.layers.iter().take(NAMED).map(|(bytes, by)| format!("{}  {}", megabytes(*bytes), short(by)));
     let packages = record.heaviest().into_iter().take(NAMED);
     let packages = packages.map(|(name, bytes)| format!("{}  {name}", megabytes(bytes)));
     let lines: Vec<String> = std::iter::once(over.join(", "))

@@ -82,7 +82,10 @@ mod tests {
         let host = "Acquire::http::Proxy \"http://proxy.example.org:3128\";\nAcquire::https::CAInfo \"/etc/ca.pem\";\n";
         let text = options(host, true, true);
         assert!(text.contains("proxy.example.org") && !text.contains("/etc/ca.pem"));
-        assert!(text.contains("CAInfo \"/run/secrets/ca.crt\"") && text.contains("sourcelist \"/run/secrets/sources.list\""));
+        assert!(
+            text.contains("CAInfo \"/run/secrets/ca.crt\"")
+                && text.contains("sourcelist \"/run/secrets/sources.list\"")
+        );
         let text = options(host, false, false);
         assert!(!text.contains("CAInfo") && !text.contains("sourcelist"));
     }

@@ -76,7 +76,8 @@ fn origins(catalog: &Catalog, problems: &mut Vec<Problem>) {
     }
     for (name, toolkit) in &catalog.toolkits {
         let path = ["toolkits", name.as_str()];
-        let has_packages = [&toolkit.requirements, &toolkit.packages, &toolkit.unpack].iter().any(|it| !it.is_empty());
+        let has_packages =
+            [&toolkit.requirements, &toolkit.packages, &toolkit.unpack].iter().any(|it| !it.is_empty());
         if has_packages == toolkit.image.is_some() {
             problems.push(Problem::new(
                 Id::Schema,
@@ -90,7 +91,13 @@ fn origins(catalog: &Catalog, problems: &mut Vec<Problem>) {
 }
 
 /// An image is named by a tag that people know, and by the digest that is taken.
-fn pinned(catalog: &Catalog, path: &[&str], image: Option<&str>, digest: Option<&str>, problems: &mut Vec<Problem>) {
+fn pinned(
+    catalog: &Catalog,
+    path: &[&str],
+    image: Option<&str>,
+    digest: Option<&str>,
+    problems: &mut Vec<Problem>,
+) {
     let Some(image) = image else {
         return;
     };
@@ -105,7 +112,10 @@ fn pinned(catalog: &Catalog, path: &[&str], image: Option<&str>, digest: Option<
         ),
         _ if !is_digest => (
             "digest",
-            format!("`{image}` is not pinned: its digest is {}", digest.map_or("missing".to_owned(), |d| format!("`{d}`"))),
+            format!(
+                "`{image}` is not pinned: its digest is {}",
+                digest.map_or("missing".to_owned(), |d| format!("`{d}`"))
+            ),
             format!("write `digest: sha256:…`; `docker buildx imagetools inspect {image}` tells it"),
         ),
         _ => return,

@@ -3,9 +3,7 @@
 use super::App;
 use super::order::{Order, Prepared, by_root};
 use super::smoke;
-use crate::build::{
-    self, Images, Outcome, Phases, Report, Secrets, Tagged, candidate, disk, registry, size,
-};
+use crate::build::{self, Images, Outcome, Phases, Report, Secrets, Tagged, candidate, disk, registry, size};
 use crate::catalog::Platform;
 use crate::cli::Build as Args;
 use crate::engine::Engine;
@@ -32,8 +30,16 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let secrets = Secrets::gather(args.ca_cert.as_deref())?;
     let revision = build::revision(&project.catalog.folder());
     let platform = args.select.platform.unwrap_or_else(Platform::host);
-    let order =
-        Order { app, args, project: &project, lock: &lock, files: &files, secrets: &secrets, platform, revision };
+    let order = Order {
+        app,
+        args,
+        project: &project,
+        lock: &lock,
+        files: &files,
+        secrets: &secrets,
+        platform,
+        revision,
+    };
     let engine = app.find_engine(&project)?;
     if engine.is_new() && !app.dry_run {
         // It will have to hold everything: ask for room before anything is fetched.
@@ -54,7 +60,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         app.out.say(&build::table(&outcomes));
     }
     app.out.say(&format!("done in {:.1} s", start.elapsed().as_secs_f64()));
-    let digests: Vec<&str> = outcomes.iter().filter_map(|it| Some(it.image.as_ref()?.digest.as_str())).collect();
+    let digests: Vec<&str> =
+        outcomes.iter().filter_map(|it| Some(it.image.as_ref()?.digest.as_str())).collect();
     app.out.result(&digests.join("\n"), &outcomes)?;
     build::judge(outcomes)
 }
@@ -78,9 +85,9 @@ impl Run<'_> {
         }
         let why = |pair: &(String, String)| missing.iter().find(|(_, users)| users.contains(pair));
         let (left_out, rest): (Chosen, Chosen) = chosen.into_iter().partition(|pair| why(pair).is_some());
-        let not_here = left_out.iter().filter_map(|pair| {
-            Some(Outcome::not_here((&pair.0, &pair.1), why(pair)?.0.clone()))
-        });
+        let not_here = left_out
+            .iter()
+            .filter_map(|pair| Some(Outcome::not_here((&pair.0, &pair.1), why(pair)?.0.clone())));
         Ok((rest, not_here.collect()))
     }
 
@@ -121,7 +128,12 @@ impl Run<'_> {
             disk::enough(&disk.root, disk.free, disk::needed(new_bytes))?;
         }
         for plan in &plans {
-            self.order.app.out.say(&format!("building {} {}: {}", plan.release, plan.variant, word(plan.reason)));
+            self.order.app.out.say(&format!(
+                "building {} {}: {}",
+                plan.release,
+                plan.variant,
+                word(plan.reason)
+            ));
         }
         let bake = |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, plans)?);
         match bake(&plans) {

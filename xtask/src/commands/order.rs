@@ -106,8 +106,13 @@ impl Order<'_> {
 
     fn plans(&self, existing: &Existing, chosen: &Chosen, ground: (&str, &Ground)) -> Result<Vec<Planned>> {
         let copied = self.project.copied()?;
-        let sources =
-            Sources { catalog: &self.project.catalog, lock: self.lock, files: self.files, copied: &copied, platform: self.platform };
+        let sources = Sources {
+            catalog: &self.project.catalog,
+            lock: self.lock,
+            files: self.files,
+            copied: &copied,
+            platform: self.platform,
+        };
         let plan = |(release, variant): &(String, String)| {
             sources.plan(release, variant, ground, existing, self.args.force)
         };
@@ -183,7 +188,9 @@ pub fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Ve
                 Id::Python,
                 "--root",
                 format!("release {release} is locked and rendered for the root {own}, not for {root}"),
-                format!("write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"),
+                format!(
+                    "write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"
+                ),
             );
         }
         let pair = (release.clone(), variant.clone());
@@ -197,8 +204,7 @@ pub fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Ve
 
 /// The layers of packages that images are made from.
 fn stacks_of(project: &Project, chosen: &Chosen) -> Stacks {
-    let of = |(release, variant): &(String, String)| {
-        stacks(&project.catalog, &project.resolved[release], variant)
-    };
+    let of =
+        |(release, variant): &(String, String)| stacks(&project.catalog, &project.resolved[release], variant);
     chosen.iter().flat_map(of).collect()
 }

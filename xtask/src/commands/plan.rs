@@ -41,7 +41,14 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
     let revision = build::revision(&project.catalog.folder());
     let args = Args { select, registry, ..Args::default() };
     let order = Order {
-        app, args: &args, project: &project, lock: &lock, files: &files, secrets: &secrets, platform, revision,
+        app,
+        args: &args,
+        project: &project,
+        lock: &lock,
+        files: &files,
+        secrets: &secrets,
+        platform,
+        revision,
     };
     let engine = app.engine(&project)?;
     let mut plan = Plan::default();
@@ -51,7 +58,8 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
         let needed = order.needed(&root, &chosen);
         for it in prepared.plans {
             let users = (it.release.clone(), it.variant.clone());
-            let references = needed.iter().filter(|(_, of)| of.contains(&users)).map(|(reference, _)| reference.clone());
+            let references =
+                needed.iter().filter(|(_, of)| of.contains(&users)).map(|(reference, _)| reference.clone());
             let machine = root::can_run(platform).err().map(|error| error.to_string());
             plan.images.push(Image { needs: references.chain(machine).collect(), plan: it });
         }

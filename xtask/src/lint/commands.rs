@@ -112,11 +112,8 @@ fn pip(subject: &Subject, stage: &Stage, command: &Command) -> Option<Finding> {
     }
     // Wherever it lies: `/below/bin/uv pip install`.
     let is_uv = |word: &Word| word.text.rsplit('/').next() == Some("uv");
-    let variable = if command.words[..program].iter().any(is_uv) {
-        "UV_REQUIRE_HASHES"
-    } else {
-        "PIP_REQUIRE_HASHES"
-    };
+    let variable =
+        if command.words[..program].iter().any(is_uv) { "UV_REQUIRE_HASHES" } else { "PIP_REQUIRE_HASHES" };
     let set = |text: &str| {
         text.strip_prefix(variable).is_some_and(|rest| rest.starts_with("=1") || rest.starts_with("=true"))
     };

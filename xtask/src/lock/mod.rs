@@ -132,7 +132,10 @@ pub fn inputs(catalog: &Catalog, resolved: &BTreeMap<String, Resolved>) -> Resul
             .filter(|(_, requirements)| !requirements.is_empty())
             .collect();
         let (base, platforms) = (&catalog.base.requirements, catalog.platforms(release));
-        inputs.insert(format!("releases.{name}"), digest::of_json(&(RECIPE, facts, root, base, added, platforms))?);
+        inputs.insert(
+            format!("releases.{name}"),
+            digest::of_json(&(RECIPE, facts, root, base, added, platforms))?,
+        );
     }
     Ok(inputs)
 }
@@ -228,7 +231,8 @@ pub fn changes(old: Option<&Lock>, new: &Lock) -> Vec<String> {
 /// Roots and the layers of packages on them, by what a person calls them.
 fn locked_roots(lock: &Lock) -> BTreeMap<String, &LockedRoot> {
     let roots = lock.roots.iter().map(|(name, platforms)| (format!("root {name}"), platforms));
-    let layers = lock.packages.values().flatten().map(|(name, platforms)| (format!("packages of {name}"), platforms));
+    let layers =
+        lock.packages.values().flatten().map(|(name, platforms)| (format!("packages of {name}"), platforms));
     roots.chain(layers).flat_map(|(what, platforms)| each_platform(what, platforms)).collect()
 }
 

@@ -235,7 +235,13 @@ impl Uv {
 
     /// Asks for the wheels of one platform as a pylock; what is `fixed` keeps its version. Only wheels: building a source
     /// on the host would not be pinned.
-    fn resolve(&self, requirements: &str, fixed: &[Wheel], python: &str, platform: Platform) -> Result<String> {
+    fn resolve(
+        &self,
+        requirements: &str,
+        fixed: &[Wheel],
+        python: &str,
+        platform: Platform,
+    ) -> Result<String> {
         let folder = tempfile::tempdir()?;
         let [input, constraints, output] =
             ["requirements.in", "constraints.txt", "pylock.toml"].map(|name| folder.path().join(name));

@@ -68,7 +68,8 @@ impl Templates {
         }
         let mut tera = Tera::default();
         tera.add_raw_templates(sources).context("reading the templates")?;
-        let owner = |path: &PathBuf| path.components().nth(1).map(|it| it.as_os_str().to_string_lossy().into_owned());
+        let owner =
+            |path: &PathBuf| path.components().nth(1).map(|it| it.as_os_str().to_string_lossy().into_owned());
         let with_files = paths.iter().filter(|path| is_own_file(path)).filter_map(owner).collect();
         Ok(Templates { tera, with_files })
     }

@@ -24,7 +24,8 @@ pub fn requirements(wheels: &ByPlatform, wanted: impl Fn(&Wheel) -> bool) -> Str
             true => String::new(),
             false => format!(" ; {}", machines.join(" or ")),
         };
-        let hashes: String = files.hashes.iter().map(|hash| format!(" \\\n    --hash=sha256:{hash}")).collect();
+        let hashes: String =
+            files.hashes.iter().map(|hash| format!(" \\\n    --hash=sha256:{hash}")).collect();
         format!("{name}=={version}{marker}{hashes}\n")
     };
     packages.into_iter().map(line).collect()
@@ -49,7 +50,10 @@ mod tests {
     #[test]
     fn a_platform_has_its_own_lines_only_where_it_differs() {
         let wheels = ByPlatform::from([
-            (Platform::Amd64, vec![wheel("a", "1", "xa"), wheel("any", "1", "same"), wheel("only", "2", "x")]),
+            (
+                Platform::Amd64,
+                vec![wheel("a", "1", "xa"), wheel("any", "1", "same"), wheel("only", "2", "x")],
+            ),
             (Platform::Arm64, vec![wheel("a", "1", "aa"), wheel("any", "1", "same")]),
         ]);
         let expected = "a==1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:xa\n\

@@ -41,7 +41,12 @@ pub fn variant(
     Ok(())
 }
 
-fn dockerfile(catalog: &Catalog, release: &LockedRelease, tier: &Tier, templates: &Templates) -> Result<String> {
+fn dockerfile(
+    catalog: &Catalog,
+    release: &LockedRelease,
+    tier: &Tier,
+    templates: &Templates,
+) -> Result<String> {
     let facts = &release.facts;
     let mut context = Context::new();
     context.insert("release", &ReleaseView { name: &facts.release, facts });
@@ -72,7 +77,12 @@ fn home(tier: &Tier, facts: &Resolved) -> Option<String> {
 }
 
 /// How distribution packages come in: as a layer that was made beside a bootstrapped root, or with the image's own apt.
-fn packages(catalog: &Catalog, release: &LockedRelease, tier: &Tier, templates: &Templates) -> Result<Option<String>> {
+fn packages(
+    catalog: &Catalog,
+    release: &LockedRelease,
+    tier: &Tier,
+    templates: &Templates,
+) -> Result<Option<String>> {
     let Some(layer) = &tier.packages else {
         return Ok(None);
     };

@@ -102,7 +102,8 @@ pub fn run(
         status.push_str(&std::fs::read_to_string(unpacked)?);
     }
     let mut packages = packages(&status, spec.platform.debian());
-    let is_below = |name: &String, version: &String| stack.iter().any(|it| it.packages.get(name) == Some(version));
+    let is_below =
+        |name: &String, version: &String| stack.iter().any(|it| it.packages.get(name) == Some(version));
     packages.retain(|name, version| !is_below(name, version));
     Ok(Made { tar, packages })
 }
@@ -139,9 +140,7 @@ fn command(spec: &RootSpec, sources: &Sources, tool: &Tool, work: &Path) -> Step
         // Device nodes are the engine's to make; unprivileged engines cannot unpack them. The recipe cleans up after
         // apt itself: an apt that lost its configuration in a hook would clean up the host.
         .args(["--skip=output/dev", "--skip=chroot/policy-rc.d", "--skip=cleanup/apt"])
-        .args([
-            format!("--extract-hook={}", recipe::extracted()),
-        ])
+        .args([format!("--extract-hook={}", recipe::extracted())])
         // Before the lists of packages go.
         .args(spec.unpack.iter().map(|package| format!("--customize-hook={}", recipe::unpack(package))))
         .args([format!("--customize-hook={}", recipe::customize(spec, sources))]);

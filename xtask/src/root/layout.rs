@@ -52,7 +52,9 @@ pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
 
 /// Writes the layer of a layout as a tar.
 pub fn unpack(layout: &RootLayout, tar: &Path) -> Result<()> {
-    let read = |digest: &str| -> Result<Value> { Ok(serde_json::from_slice(&fs::read(blob(&layout.dir, digest))?)?) };
+    let read = |digest: &str| -> Result<Value> {
+        Ok(serde_json::from_slice(&fs::read(blob(&layout.dir, digest))?)?)
+    };
     let manifest = read(&layout.digest)?;
     let packed = fs::File::open(blob(&layout.dir, text(&manifest["layers"][0], "digest")))?;
     zstd::stream::copy_decode(packed, fs::File::create(tar)?).context("unpacking a root")

@@ -15,7 +15,8 @@ const APT: &str = "Acquire::Languages \"none\";\nAPT::Install-Recommends \"false
 /// Before any package: what dpkg leaves out, now and when a Dockerfile installs more.
 pub fn setup(spec: &RootSpec) -> String {
     let exclude = spec.exclude.iter().map(|pattern| format!("path-exclude={pattern}\n"));
-    let paths: String = exclude.chain(spec.keep.iter().map(|pattern| format!("path-include={pattern}\n"))).collect();
+    let paths: String =
+        exclude.chain(spec.keep.iter().map(|pattern| format!("path-include={pattern}\n"))).collect();
     let head = "# An image is written once and discarded when it tears.\nforce-unsafe-io\n";
     put("etc/dpkg/dpkg.cfg.d/90container", &format!("{head}{paths}"))
 }
@@ -46,7 +47,8 @@ pub const UNPACKED: &str = "/tmp/unpacked";
 /// in the order of the names. A file counts by the time of its last change, which nothing can set.
 pub fn pack(spec: &RootSpec) -> String {
     // mmdebstrap lays a program over its namesake while it works, and cleans up after the last hook.
-    let not_ours = ["./tmp/*", "./proc/*", "./sys/*", "./dev/*", "./run/*", "*/start-stop-daemon*", "./etc/resolv.conf"];
+    let not_ours =
+        ["./tmp/*", "./proc/*", "./sys/*", "./dev/*", "./run/*", "*/start-stop-daemon*", "./etc/resolv.conf"];
     let skipped: Vec<String> = not_ours.iter().map(|path| format!("! -path {}", quote(path))).collect();
     format!(
         r#"set -eu; export LC_ALL=C; cd "$1"

@@ -41,7 +41,8 @@ fn the_key_depends_on_what_is_wished_and_not_on_its_order() {
 fn the_same_wish_makes_the_same_bytes() {
     const AGAIN: &str = "XTASK_TEST_ROOT";
     let wish = spec(&["ca-certificates", "python3", "tini"]);
-    let layer = PackageLayer { packages: vec!["less".into(), "openssh-server".into()], ..PackageLayer::default() };
+    let layer =
+        PackageLayer { packages: vec!["less".into(), "openssh-server".into()], ..PackageLayer::default() };
     let dir = tempfile::tempdir().unwrap();
     let say = |line: &str| eprintln!("{line}");
     if let Some(state) = std::env::var_os(AGAIN) {
@@ -60,10 +61,13 @@ fn the_same_wish_makes_the_same_bytes() {
     assert!(added.bytes < one.bytes / 4, "{added:?}");
     let tar = dir.path().join("layer.tar");
     layout::unpack(&added, &tar).unwrap();
-    let names = crate::runner::Step::new("what is in it", ["tar", "-tf", tar.to_str().unwrap()]).read().unwrap();
+    let names =
+        crate::runner::Step::new("what is in it", ["tar", "-tf", tar.to_str().unwrap()]).read().unwrap();
     let has = |name: &str| names.lines().any(|line| line == name);
     assert!(has("./usr/bin/less") && has("./usr/sbin/sshd") && has("./etc/passwd"), "{names}");
-    for stranger in ["./tmp/", "./proc/", "./etc/resolv.conf", "ssh_host_", "start-stop-daemon", "./var/lib/apt/lists/"] {
+    for stranger in
+        ["./tmp/", "./proc/", "./etc/resolv.conf", "ssh_host_", "start-stop-daemon", "./var/lib/apt/lists/"]
+    {
         assert!(!names.lines().any(|line| line.contains(stranger)), "{stranger}: {names}");
     }
     let state = dir.path().join("another folder").join("of another length");

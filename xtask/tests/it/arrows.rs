@@ -2,9 +2,9 @@
 
 /// From what everything stands on to what stands on everything.
 const ORDER: &[&str] = &[
-    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "tiers", "explain",
-    "apt", "root", "lock", "tags", "render", "lint", "plan", "engine", "smoke", "build", "cli", "project",
-    "commands",
+    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "tiers",
+    "explain", "apt", "root", "lock", "tags", "render", "lint", "plan", "engine", "smoke", "build", "cli",
+    "project", "commands",
 ];
 
 #[test]

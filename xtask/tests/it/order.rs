@@ -278,14 +278,19 @@ fn what_a_registry_does_not_give_is_refused_before_anything_is_built() {
     for (answer, id) in answers {
         let doubles = Doubles::new().say("imagetools", answer).say("imagetools.rc", "1");
         let args = ["build", "--variant", "devel", "--variant", "runtime", "--release", "2.9"];
-        doubles.run(&args, &[]).expect(3, &[&format!("error[{id}]: {TOOLKIT}"), "2.9 devel cannot be built here"]);
+        doubles
+            .run(&args, &[])
+            .expect(3, &[&format!("error[{id}]: {TOOLKIT}"), "2.9 devel cannot be built here"]);
         assert_eq!(doubles.calls(), Vec::<String>::new());
     }
     let doubles = Doubles::new();
     let mirror = [("XTASK_MIRROR", "mirror.example.org/hub/")];
     doubles.run(&["build", "--variant", "devel", "--release", "2.9"], &mirror).expect(0, &["2.9-devel"]);
     let calls = doubles.all_calls();
-    assert!(calls.contains(&format!("buildx imagetools inspect mirror.example.org/hub/{TOOLKIT}")), "{calls}");
+    assert!(
+        calls.contains(&format!("buildx imagetools inspect mirror.example.org/hub/{TOOLKIT}")),
+        "{calls}"
+    );
     let env = std::fs::read_to_string(doubles.copy.path("double/bake.env")).unwrap();
     assert!(env.contains("MIRROR=mirror.example.org/hub/\n"), "{env}");
 }
@@ -294,7 +299,10 @@ fn what_a_registry_does_not_give_is_refused_before_anything_is_built() {
 fn all_builds_what_can_be_built_and_tells_the_rest() {
     let doubles = Doubles::new().say("imagetools", "no such host").say("imagetools.rc", "1");
     let outcome = doubles.run(&["build", "--all", "--release", "2.9"], &[]);
-    outcome.expect(3, &["error[E_NETWORK]", "2.9 debug, 2.9 devel cannot be built here", "not buildable here  E_NETWORK"]);
+    outcome.expect(
+        3,
+        &["error[E_NETWORK]", "2.9 debug, 2.9 devel cannot be built here", "not buildable here  E_NETWORK"],
+    );
     outcome.expect(3, &["mlflow   built", "runtime  built"]);
     assert_eq!(outcome.stdout, "sha256:1\nsha256:1\n");
     let calls = doubles.all_calls();
@@ -315,7 +323,12 @@ fn one_failure_does_not_stop_the_others_where_they_are_to_go_on() {
     outcome.expect(1, &["error[E_BUILD]", "debug    failed  E_BUILD", "devel    built", "runtime  built"]);
     assert_eq!(outcome.stdout, "sha256:1\n".repeat(3));
     let count = |what: &str| doubles.calls().iter().filter(|call| call.starts_with(what)).count();
-    assert_eq!((count("bake"), count("smoke"), count("tag "), count("untag")), (5, 3, 9, 3), "{:?}", doubles.calls());
+    assert_eq!(
+        (count("bake"), count("smoke"), count("tag "), count("untag")),
+        (5, 3, 9, 3),
+        "{:?}",
+        doubles.calls()
+    );
 }
 
 #[test]
@@ -331,7 +344,12 @@ fn what_is_too_heavy_gets_no_name() {
     let layers = "{\"Size\":\"9000000000\",\"CreatedBy\":\"COPY big /\"}\n{\"Size\":\"1\",\"CreatedBy\":\"COPY small /\"}\n";
     let heavy = PASSED.replace("\"arch_list\"", "\"heaviest\":[[\"torch\",1200000000]],\"arch_list\"");
     let doubles = Doubles::new().say("history", layers).say("smoke", &heavy);
-    let said = ["error[E_SIZE_BUDGET]: 2.15 runtime: 9000 MB of", "allowed unpacked", "9000 MB  COPY big /", "1200 MB  torch"];
+    let said = [
+        "error[E_SIZE_BUDGET]: 2.15 runtime: 9000 MB of",
+        "allowed unpacked",
+        "9000 MB  COPY big /",
+        "1200 MB  torch",
+    ];
     doubles.build().expect(1, &said);
     assert_eq!(doubles.calls(), ["bake", "smoke", UNTAG]);
 }

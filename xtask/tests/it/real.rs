@@ -5,6 +5,9 @@ use crate::support::{Copy, Outcome, project, xtask_in};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+/// What `cargo xtask ci` has built of the default release.
+const VARIANTS: [&str; 4] = ["runtime", "devel", "debug", "mlflow"];
+
 const IMAGE: &str = "pytorch-cuda:2.15-runtime";
 
 /// The program in the project itself.
@@ -66,22 +69,71 @@ fn the_image_tells_what_it_is() {
 #[test]
 #[ignore = "needs the image"]
 fn every_cuda_library_is_there_once() {
-    let find = r#"sh -c "find / -xdev -type f -name 'lib*.so*' -size +64k -exec sha256sum {} +" "#;
-    let text = inside("--user 0", find);
-    let mut files: Vec<(&str, &str)> =
-        text.expect(0, &[]).stdout.lines().filter_map(|line| line.split_once("  ")).collect();
-    files.sort_unstable();
-    assert!(files.iter().any(|(_, path)| path.contains("libcublas.so")), "{files:?}");
-    let twice: Vec<_> = files.windows(2).filter(|pair| pair[0].0 == pair[1].0).collect();
-    assert!(twice.is_empty(), "{twice:#?}");
-    // Triton's profiler brings CUPTI of two CUDA majors: other bytes, and only its own.
-    files.retain(|(_, path)| !path.contains("/triton/backends/nvidia/lib/"));
-    let mut names: Vec<&str> = files.iter().filter_map(|(_, path)| path.rsplit('/').next()).collect();
-    names.retain(|name| ["libcu", "libnv", "libnccl"].iter().any(|prefix| name.starts_with(prefix)));
-    let count = names.len();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), count);
+    for variant in VARIANTS {
+        let find = r#"sh -c "find / -xdev -type f -name 'lib*.so*' -size +64k -exec sha256sum {} +" "#;
+        let text = docker(&format!("run --rm --network none --user 0 pytorch-cuda:2.15-{variant} {find}"));
+        let mut files: Vec<(&str, &str)> =
+            text.expect(0, &[]).stdout.lines().filter_map(|line| line.split_once("  ")).collect();
+        files.sort_unstable();
+        assert!(files.iter().any(|(_, path)| path.contains("libcublas.so")), "{files:?}");
+        files.retain(|(_, path)| is_cuda(path));
+        let twice: Vec<_> = files.windows(2).filter(|pair| pair[0].0 == pair[1].0).collect();
+        assert!(twice.is_empty(), "{variant}: {twice:#?}");
+        // Triton's profiler brings CUPTI of two CUDA majors: other bytes, and only its own.
+        files.retain(|(_, path)| !path.contains("/triton/backends/nvidia/lib/"));
+        let mut names: Vec<&str> = files.iter().filter_map(|(_, path)| path.rsplit('/').next()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{variant}: {files:#?}");
+    }
+}
+
+fn is_cuda(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ["libcu", "libnv", "libnccl"].iter().any(|prefix| name.starts_with(prefix))
+        && !name.starts_with("libcurl")
+}
+
+/// The digests of the layers of an image as tars, the lowest first.
+fn layers(variant: &str) -> Vec<String> {
+    let json = docker(&format!("image inspect pytorch-cuda:2.15-{variant}"));
+    let image: serde_json::Value = serde_json::from_str(&json.expect(0, &[]).stdout).unwrap();
+    serde_json::from_value(image[0]["RootFS"]["Layers"].clone()).unwrap()
+}
+
+#[test]
+#[ignore = "needs the image"]
+fn variants_share_the_layers_of_their_base_byte_for_byte() {
+    let runtime = layers("runtime");
+    let base = std::fs::read_to_string(project().join("images/2.15/base/Dockerfile")).unwrap();
+    let last = base.rsplit("\nFROM root\n").next().unwrap();
+    // The root, and each COPY of the last stage.
+    let count = 1 + last.lines().filter(|line| line.starts_with("COPY ")).count();
+    assert!(count > 10, "{last}");
+    for variant in VARIANTS {
+        assert_eq!(layers(variant)[..count], runtime[..count], "{variant}");
+        assert!((8..=22).contains(&layers(variant).len()), "{variant}");
+    }
+    let (devel, debug) = (layers("devel"), layers("debug"));
+    assert_eq!(debug[..devel.len() - 1], devel[..devel.len() - 1]);
+}
+
+/// What is not there to be loaded is not there: runtime weighs what its root and its wheels do.
+#[test]
+#[ignore = "needs the image"]
+fn runtime_weighs_little_more_than_its_root_and_its_wheels() {
+    assert_eq!(inside("", "find /opt/venv -name *.a").expect(0, &[]).stdout, "");
+    let count =
+        "import importlib.metadata as m; print(sum(f.size or 0 for d in m.distributions() for f in d.files))";
+    let wheels: u64 =
+        inside("", &format!("python -c '{count}'")).expect(0, &[]).stdout.trim().parse().unwrap();
+    let lock = std::fs::read_to_string(project().join("images/lock.json")).unwrap();
+    let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    let root = lock["roots"]["debian"]["linux/amd64"]["bytes"].as_u64().unwrap();
+    let history = docker(&format!("history --human=false --format {{{{.Size}}}} {IMAGE}"));
+    let size: u64 = history.expect(0, &[]).stdout.lines().map(|line| line.parse::<u64>().unwrap()).sum();
+    assert!(size * 100 <= (root + wheels) * 105, "{size} of {root} + {wheels}");
 }
 
 #[test]

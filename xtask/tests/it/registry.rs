@@ -63,13 +63,15 @@ printf 'Dir::State "%s/state"; Dir::State::status "/var/lib/dpkg/status"; Dir::C
 export APT_CONFIG="$1/apt.conf"
 apt-get update -qq; apt-get download -qq "$2"; dpkg-deb --extract ./*.deb unpacked; mv unpacked root"#;
     let place = folder.display().to_string();
-    Outcome::of(Command::new("sh").args(["-c", script, "fetch", &place, package]).output().unwrap()).expect(0, &[]);
+    Outcome::of(Command::new("sh").args(["-c", script, "fetch", &place, package]).output().unwrap())
+        .expect(0, &[]);
     root
 }
 
 /// The address of the bootstrapped root, as the program gives it to a build.
 fn made_root() -> String {
-    let commands = xtask_in(&project(), &["build", "--variant", "runtime", "--force", "--dry-run", "--json"], &[]);
+    let commands =
+        xtask_in(&project(), &["build", "--variant", "runtime", "--force", "--dry-run", "--json"], &[]);
     let commands: serde_json::Value = serde_json::from_str(&commands.expect(0, &[]).stdout).unwrap();
     let env = commands[0]["env"].as_array().unwrap();
     env.iter().find(|pair| pair[0] == "ROOT_DEBIAN").unwrap()[1].as_str().unwrap().to_owned()
@@ -116,7 +118,8 @@ fn a_root_of_a_registry_is_built_upon() {
     run(&at).expect(0, &["build", "new"]);
 
     drop(registry);
-    run(&["build", "--variant", "runtime", "--force"]).expect(3, &["error[E_NETWORK]", &image, "2.15 runtime"]);
+    run(&["build", "--variant", "runtime", "--force"])
+        .expect(3, &["error[E_NETWORK]", &image, "2.15 runtime"]);
 }
 
 /// One release, one variant, one root, in a repository of their own.
@@ -128,8 +131,11 @@ fn only_runtime_on(copy: &Copy, image: &str, digest: &str) {
         let end = rest[1..].find("\n\n").map_or(rest.len(), |end| end + 2);
         rest[..end].to_owned()
     };
-    let release = "releases:\n  \"2.15\":\n    torch: \"2.15.0\"\n    torchvision: \"0.29.2\"\n    cuda: cu132\n";
-    let root = format!("roots:\n  debian:\n    image: {image}\n    digest: {digest}\n    suite: trixie\n    python: \"3.13\"\n");
+    let release =
+        "releases:\n  \"2.15\":\n    torch: \"2.15.0\"\n    torchvision: \"0.29.2\"\n    cuda: cu132\n";
+    let root = format!(
+        "roots:\n  debian:\n    image: {image}\n    digest: {digest}\n    suite: trixie\n    python: \"3.13\"\n"
+    );
     let variant = "variants:\n  runtime:\n    about: x\n    from: base\n";
     let text = text
         .replace(&section("roots"), &root)

@@ -17,16 +17,23 @@ fn a_variant_is_an_entry_and_a_partial() {
     let copy = &doubles.copy;
     copy.edit("variants:\n", ENTRY);
     std::fs::create_dir_all(copy.path("templates/variants")).unwrap();
-    std::fs::write(copy.path("templates/variants/teaching.tera"), "ENV COURSE=\"{{ release.name }}\"\n").unwrap();
+    std::fs::write(copy.path("templates/variants/teaching.tera"), "ENV COURSE=\"{{ release.name }}\"\n")
+        .unwrap();
     copy.xtask(&["check"]).expect(1, &["E_RENDER_STALE", "images/2.15/teaching/Dockerfile: it is missing"]);
     copy.xtask(&["render"]).expect(0, &[]);
     copy.xtask(&["check"]).expect(0, &[]);
     let dockerfile = std::fs::read_to_string(copy.path("images/2.9/teaching/Dockerfile")).unwrap();
-    assert!(dockerfile.contains("\nFROM devel\n") && dockerfile.contains("\nENV COURSE=\"2.9\"\n"), "{dockerfile}");
+    assert!(
+        dockerfile.contains("\nFROM devel\n") && dockerfile.contains("\nENV COURSE=\"2.9\"\n"),
+        "{dockerfile}"
+    );
     copy.xtask(&["list"]).expect(0, &["teaching", "2.15.0-cuda13.2-cudnn9-teaching"]);
     doubles.run(&["plan", "--variant", "teaching"], &[]).expect(0, &["teaching", "build", "new"]);
     let smoke = crate::order::PASSED;
-    doubles.say("smoke", smoke).run(&["build", "--variant", "teaching"], &[]).expect(0, &["tagged pytorch-cuda:2.15-teaching"]);
+    doubles
+        .say("smoke", smoke)
+        .run(&["build", "--variant", "teaching"], &[])
+        .expect(0, &["tagged pytorch-cuda:2.15-teaching"]);
 }
 
 #[test]
@@ -40,9 +47,12 @@ fn what_it_installs_is_locked_first() {
 fn the_five_steps_are_told() {
     let text = std::fs::read_to_string(crate::support::project().join("CONTRIBUTING.md")).unwrap();
     let section = text.split("## Add a variant").nth(1).unwrap().split("\n## ").next().unwrap();
-    let steps: Vec<&str> = section.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
+    let steps: Vec<&str> =
+        section.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
     assert_eq!(steps.len(), 5, "{steps:#?}");
-    for told in ["variants.yaml", "templates/variants/", "lock --update", "cargo xtask render", "build --variant"] {
+    for told in
+        ["variants.yaml", "templates/variants/", "lock --update", "cargo xtask render", "build --variant"]
+    {
         assert!(section.contains(told), "{told}");
     }
 }

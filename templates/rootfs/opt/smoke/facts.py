@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import importlib
+import importlib.metadata
 import os
 import platform
 import re
@@ -25,6 +26,7 @@ def found():
         "arch_list": arch_list(),
         "nvcc": nvcc(),
         "git_version": torch.version.git_version,
+        "heaviest": heaviest(),
     }
 
 
@@ -70,6 +72,19 @@ def nvcc():
         return re.search(r"\bV([\d.]+)", text)[1]
     except (OSError, subprocess.SubprocessError, TypeError) as error:
         return f"not usable ({error})"
+
+
+def heaviest(count=12):
+    """The packages that weigh most, each with its bytes: Python's by their own lists of files, Debian's by dpkg's word."""
+    bytes_of = {
+        dist.name: sum(file.size or 0 for file in dist.files or []) for dist in importlib.metadata.distributions()
+    }
+    with contextlib.suppress(OSError), open("/var/lib/dpkg/status", encoding="utf-8") as status:
+        for stanza in status.read().split("\n\n"):
+            fields = dict(line.split(": ", 1) for line in stanza.splitlines() if re.match(r"[A-Z][\w-]*: ", line))
+            if fields.get("Status", "").endswith(" installed"):
+                bytes_of[fields["Package"] + " (Debian)"] = 1024 * int(fields.get("Installed-Size", 0))
+    return sorted(bytes_of.items(), key=lambda item: -item[1])[:count]
 
 
 def no_gpu():

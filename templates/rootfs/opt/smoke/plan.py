@@ -1,5 +1,7 @@
 """Compares what was found with what was planned."""
 
+import platform
+
 from runner import Failed, Skipped
 
 # These fields of the plan say what to prove, not what to find; checks of their own read them.
@@ -34,6 +36,8 @@ def as_planned(context):
 def compare(expected, found):
     """The fields compared, and one line for each that is not as planned. A field left out or null was not planned."""
     found = {**found, "cuda_build": suffix(found["torch"])}
+    if isinstance(expected.get("arch_list"), dict):  # by platform
+        expected = {**expected, "arch_list": expected["arch_list"].get(platform.machine())}
     compared, wrong = [], []
     for field, planned in expected.items():
         if planned is None or field in PROOFS:
