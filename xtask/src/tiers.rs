@@ -146,3 +146,66 @@ fn toolkit_of(catalog: &Catalog, variant: &str, release: &str, facts: &Resolved)
     );
     problem(&["toolkits", build, "image"], what, format!("take an image whose tag begins with {cuda}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compat::Compat;
+    use crate::resolve::resolve;
+
+    fn project(edit: impl Fn(String) -> String) -> (Catalog, BTreeMap<String, Resolved>) {
+        let text = edit(include_str!("../../variants.yaml").to_owned());
+        let catalog = Catalog::parse("v.yaml", &text).unwrap();
+        let resolved = resolve(&catalog, Compat::bundled().unwrap(), false).unwrap();
+        (catalog, resolved)
+    }
+
+    #[test]
+    fn layers_that_only_one_cuda_has_carry_its_name() {
+        let (catalog, resolved) = project(|text| text);
+        let cases = [
+            ("2.15", "runtime", vec![]),
+            ("2.15", "mlflow", vec![]),
+            ("2.15", "debug", vec!["debug", "devel"]),
+            ("2.9", "debug", vec!["debug", "devel"]),
+            ("2.6", "devel", vec!["devel-cu124", "toolkit-cu124"]),
+            ("2.6", "debug", vec!["debug-cu124", "devel-cu124", "toolkit-cu124"]),
+        ];
+        for (release, variant, expected) in cases {
+            let stacks = stacks(&catalog, &resolved[release], variant);
+            assert_eq!(stacks.keys().collect::<Vec<_>>(), expected, "{release} {variant}");
+        }
+        let stacks = stacks(&catalog, &resolved["2.6"], "debug");
+        let names = |stack: &[PackageLayer]| stack.iter().map(|layer| layer.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&stacks["debug-cu124"]), ["devel-cu124", "debug-cu124"]);
+        assert_eq!(names(&stacks["toolkit-cu124"]), ["toolkit-cu124"]);
+    }
+
+    #[test]
+    fn the_toolkit_comes_with_the_tier_that_asks_for_it_and_only_once() {
+        let (catalog, resolved) = project(|text| text);
+        let tiers = tiers(&catalog, &resolved["2.15"], "debug");
+        let shown: Vec<_> =
+            tiers.iter().map(|it| (it.name, it.toolkit.is_some(), it.tools.is_some())).collect();
+        assert_eq!(shown, [("devel", true, false), ("debug", false, true)]);
+        assert!(tiers[1].programs().any(|(name, _)| name == "compute-sanitizer"));
+    }
+
+    #[test]
+    fn a_toolkit_of_another_cuda_is_refused() {
+        let cases: [(&str, &str, &str); 3] = [
+            ("  cu132: # NVIDIA", "  cu131: # NVIDIA", "no toolkit of it is known"),
+            ("nvidia/cuda:12.8.1-devel", "nvidia/cuda:12.6.3-devel", "has the nvcc of CUDA 12.6.3"),
+            ("    cuda: cu124\n", "    cuda: cu124\n    root: debian-slim\n", "unpacks packages of Debian"),
+        ];
+        for (from, to, said) in cases {
+            let (catalog, resolved) = project(|text| {
+                assert!(text.contains(from), "{from}");
+                text.replacen(from, to, 1)
+            });
+            let problems = check(&catalog, &resolved);
+            assert!(!problems.is_empty() && problems[0].to_string().contains(said), "{said}: {problems:?}");
+            assert_eq!(problems[0].id, Id::ToolkitMismatch);
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What the types cannot say: names that must exist, and names that must be legal.
 
-use super::{Catalog, Distribution};
+use super::{Catalog, Distribution, User};
 use crate::problem::{Id, Problem, nearest};
 use std::collections::BTreeSet;
 
@@ -17,6 +17,7 @@ pub(super) fn check(catalog: &Catalog) -> Vec<Problem> {
     references(catalog, &mut problems);
     origins(catalog, &mut problems);
     names(catalog, &mut problems);
+    user(catalog, &mut problems);
     tags(catalog, &mut problems);
     problems
 }
@@ -168,6 +169,21 @@ fn names(catalog: &Catalog, problems: &mut Vec<Problem>) {
             "`base` is the tier that variants stand on".to_owned(),
             "give the variant another name",
         ));
+    }
+}
+
+/// Who the user is and where they work become words of commands.
+fn user(catalog: &Catalog, problems: &mut Vec<Problem>) {
+    let User { name, workdir, .. } = &catalog.user;
+    let is_path = workdir.starts_with('/') && workdir[1..].split('/').all(is_name);
+    for (field, value, good, cure) in [
+        ("name", name, is_name(name), "use lower case letters, digits, `.`, `_` and `-`"),
+        ("workdir", workdir, is_path, "write an absolute path of such words: /workspace"),
+    ] {
+        if !good {
+            let what = format!("`{value}` cannot be used");
+            problems.push(Problem::new(Id::Name, catalog.place(&["user", field]), what, cure));
+        }
     }
 }
 

@@ -3,8 +3,12 @@
 mod check;
 mod outline;
 mod parse;
+mod root;
+mod variant;
 
 pub use check::{TAG_FIELDS, tag_fields};
+pub use root::{Distribution, Root, mirrored, names_registry};
+pub use variant::{Budget, Toolkit, Tools, Variant};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,136 +113,6 @@ impl fmt::Display for Platform {
     }
 }
 
-/// A root file system: bootstrapped from Debian packages, or, where `image` is given, an image of a registry.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Root {
-    /// The distribution's name of the suite that packages come from.
-    pub suite: String,
-    /// Whose suite that is.
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// Repository and tag of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
-    /// Digest of the image's index: `sha256:…`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
-    /// Variables of the image that are set to something else.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// major.minor of the root's own interpreter.
-    pub python: String,
-    /// dpkg path patterns left out.
-    #[serde(default)]
-    pub exclude: Vec<String>,
-    /// dpkg path patterns kept although `exclude` matches them.
-    #[serde(default)]
-    pub keep: Vec<String>,
-}
-
-/// Whose packages a root is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
-pub enum Distribution {
-    #[default]
-    Debian,
-    Ubuntu,
-}
-
-impl Root {
-    /// `repository:tag@digest`, where it is an image of a registry.
-    pub fn reference(&self) -> Option<String> {
-        reference(self.image.as_ref(), self.digest.as_ref())
-    }
-}
-
-/// An image by its tag, which people know, and its digest, which is taken; spelt out so that a mirror can stand before it.
-fn reference(image: Option<&String>, digest: Option<&String>) -> Option<String> {
-    let image = image?;
-    let library = if image.contains('/') { "" } else { "library/" };
-    Some(format!("{library}{image}@{}", digest?))
-}
-
-/// A reference through a mirror, unless it names its registry itself.
-pub fn mirrored(mirror: Option<&str>, reference: &str) -> String {
-    match mirror {
-        Some(mirror) if !names_registry(reference) => format!("{}/{reference}", mirror.trim_end_matches('/')),
-        _ => reference.to_owned(),
-    }
-}
-
-/// Whether a reference begins with a host: docker tells it by a dot, a port, or `localhost`.
-pub fn names_registry(reference: &str) -> bool {
-    let first = reference.split_once('/').map_or("", |(first, _)| first);
-    first.contains(['.', ':']) || first == "localhost"
-}
-
-/// nvcc and the headers of one CUDA build: from wheels and packages of the root's distribution, or from an image.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Toolkit {
-    /// Python packages; torch's own pins decide the versions of those that are in the base.
-    #[serde(default)]
-    pub requirements: Vec<String>,
-    /// Packages of the distribution that are installed.
-    #[serde(default)]
-    pub packages: Vec<String>,
-    /// Packages of the distribution that are only unpacked, beside the image, without what they depend on.
-    #[serde(default)]
-    pub unpack: Vec<String>,
-    /// Components of the distribution that these packages are in, beside `main`.
-    #[serde(default)]
-    pub components: Vec<String>,
-    /// Repository and tag of an image whose folder `home` is copied.
-    #[serde(default)]
-    pub image: Option<String>,
-    /// Digest of the image.
-    #[serde(default)]
-    pub digest: Option<String>,
-    /// `CUDA_HOME`; `{python}` stands for the interpreter's major.minor.
-    pub home: String,
-    /// Variables that builds with it need.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// What is there for looking at programs while they run, for the variants with `cuda_tools: true`.
-    #[serde(default)]
-    pub tools: Tools,
-}
-
-/// Debuggers and profilers of one CUDA build.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tools {
-    /// Python packages.
-    #[serde(default)]
-    pub requirements: Vec<String>,
-    /// Packages of the distribution, in the toolkit's components.
-    #[serde(default)]
-    pub packages: Vec<String>,
-    /// Programs that must start where they are installed, and with which argument.
-    #[serde(default)]
-    pub programs: BTreeMap<String, String>,
-}
-
-impl Toolkit {
-    /// `repository:tag@digest`, where it comes from an image.
-    pub fn reference(&self) -> Option<String> {
-        reference(self.image.as_ref(), self.digest.as_ref())
-    }
-}
-
-/// How much a tier may weigh, in megabytes (10^6 bytes).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Budget {
-    /// As it is sent.
-    pub compressed_mb: u64,
-    /// As it lies in the engine.
-    pub unpacked_mb: u64,
-}
-
 /// What every base holds beside the trio.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -305,43 +179,6 @@ pub struct Release {
     #[serde(default)]
     pub platforms: Vec<Platform>,
     /// How much its base may weigh.
-    #[serde(default)]
-    pub budget: Option<Budget>,
-}
-
-/// What an image is for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Variant {
-    /// One sentence for lists and labels.
-    pub about: String,
-    /// The tier it stands on: `base` or another variant.
-    pub from: String,
-    /// Whether it holds nvcc and headers of its release's CUDA.
-    #[serde(default)]
-    pub toolkit: bool,
-    /// Whether it holds that CUDA's debuggers and profilers too.
-    #[serde(default)]
-    pub cuda_tools: bool,
-    /// Packages of the root's distribution that it adds.
-    #[serde(default)]
-    pub packages: Vec<String>,
-    /// Python packages that it adds.
-    #[serde(default)]
-    pub requirements: Vec<String>,
-    /// What runs when a container is given no command; the tier below decides where this is empty.
-    #[serde(default)]
-    pub command: Vec<String>,
-    /// Programs that must start, in this variant and in those that stand on it, and with which argument.
-    #[serde(default)]
-    pub programs: BTreeMap<String, String>,
-    /// Groups of smoke checks that it must pass beside those of every image, as must those that stand on it.
-    #[serde(default)]
-    pub smoke: Vec<String>,
-    /// Programs that must not be in it.
-    #[serde(default)]
-    pub absent: Vec<String>,
-    /// How much it may add to the tier below.
     #[serde(default)]
     pub budget: Option<Budget>,
 }

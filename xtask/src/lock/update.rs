@@ -39,23 +39,26 @@ pub fn update(
     update: &Update,
 ) -> Result<Lock> {
     let uv = Uv::find(update)?;
-    let epoch = epoch()?;
+    let inputs = inputs(catalog, resolved)?;
+    // With one release alone, whatever is not made from something else now stays as it is, and so does the date.
+    let old = old.filter(|_| update.release.is_some());
+    let same = |part: &str| old.as_ref().filter(|old| old.inputs.get(part) == inputs.get(part));
     let mut lock = Lock {
-        inputs: inputs(catalog, resolved)?,
-        epoch,
+        epoch: old.as_ref().map_or_else(epoch, |old| Ok(old.epoch))?,
         uv: uv.version()?,
         roots: BTreeMap::new(),
         packages: BTreeMap::new(),
         releases: BTreeMap::new(),
+        inputs: inputs.clone(),
     };
-    let old_releases = old.map(|old| old.releases).unwrap_or_default();
     // The resolver waits for the index most of the time: all releases wait together.
     lock.releases = std::thread::scope(|scope| {
         let resolve = |(name, facts): (&'_ String, &'_ Resolved)| {
-            let kept = old_releases.get(name).filter(|_| update.release.is_some_and(|only| only != name));
-            match kept {
-                Some(kept) if kept.facts == *facts => Ok(kept.clone()),
-                _ => lock_release(catalog, name, facts, &uv, update),
+            let asked = update.release.is_none_or(|only| only == name);
+            let kept = same(&format!("releases.{name}")).and_then(|old| old.releases.get(name));
+            match kept.filter(|_| !asked) {
+                Some(kept) => Ok(kept.clone()),
+                None => lock_release(catalog, name, facts, &uv, update),
             }
         };
         let running: Vec<_> = resolved.iter().map(|it| (it.0, scope.spawn(move || resolve(it)))).collect();
@@ -65,14 +68,29 @@ pub fn update(
         };
         running.into_iter().map(done).collect::<Result<_>>()
     })?;
-    let host = Platform::host();
+    let kept = |part: &str| same(part).cloned();
+    lock_roots(catalog, resolved, &mut lock, update, kept)?;
+    Ok(lock)
+}
+
+/// Makes the roots and the layers of packages on them, but for those that are `kept` by the name of their input.
+fn lock_roots(
+    catalog: &Catalog,
+    resolved: &BTreeMap<String, Resolved>,
+    lock: &mut Lock,
+    update: &Update,
+    kept: impl Fn(&str) -> Option<Lock>,
+) -> Result<()> {
+    let (host, epoch) = (Platform::host(), lock.epoch);
     let here = |root: &str| {
         let sources = update.apt_sources.map(Path::to_owned);
         RootSpec::new(catalog, root, host, epoch, sources)
     };
-    for (name, _) in catalog.roots.iter().filter(|(_, root)| root.image.is_none()) {
-        if catalog.defaults.platforms.contains(&host) {
-            let root = BTreeMap::from([(host, lock_root(&here(name), update)?)]);
+    let made = |spec: &RootSpec| Ok::<_, anyhow::Error>(BTreeMap::from([(host, lock_root(spec, update)?)]));
+    for name in catalog.roots.iter().filter(|(_, root)| root.image.is_none()).map(|(name, _)| name) {
+        let kept = kept(&format!("roots.{name}")).and_then(|mut old| old.roots.remove(name));
+        if kept.is_some() || catalog.defaults.platforms.contains(&host) {
+            let root = kept.map_or_else(|| made(&here(name)), Ok)?;
             lock.roots.insert(name.clone(), root);
         }
     }
@@ -81,13 +99,19 @@ pub fn update(
         let mut stacks: Vec<_> = stacks.into_iter().collect();
         stacks.sort_by_key(|(_, stack)| stack.len());
         for (name, stack) in stacks {
-            (update.progress)(&format!("packages of {name}"));
-            let spec = stack.iter().fold(here(&root), RootSpec::with);
-            let layer = BTreeMap::from([(host, lock_root(&spec, update)?)]);
+            let kept = kept(&format!("packages.{root}.{name}"));
+            let kept = kept.and_then(|mut old| old.packages.get_mut(&root)?.remove(&name));
+            let layer = kept.map_or_else(
+                || {
+                    (update.progress)(&format!("packages of {name}"));
+                    made(&stack.iter().fold(here(&root), RootSpec::with))
+                },
+                Ok,
+            )?;
             lock.packages.entry(root.clone()).or_default().insert(name, layer);
         }
     }
-    Ok(lock)
+    Ok(())
 }
 
 fn lock_release(

@@ -197,3 +197,54 @@ fn line_of(copy: &Copy, text: &str) -> usize {
     let catalog = std::fs::read_to_string(copy.path("variants.yaml")).unwrap();
     1 + catalog.lines().position(|line| line.contains(text)).unwrap()
 }
+
+#[test]
+fn an_image_without_tag_or_digest_is_refused() {
+    let cases = [
+        ("image: debian:trixie-slim", "image: debian", "names no version"),
+        ("image: debian:trixie-slim", "image: debian:latest", "names no version"),
+        ("image: debian:trixie-slim", "image: localhost:5000/debian", "names no version"),
+        ("    digest: sha256:a292", "    digest: sha256:A292", "is not pinned"),
+    ];
+    for (from, to, said) in cases {
+        let copy = Copy::new();
+        copy.edit(from, to)
+            .xtask(&["check"])
+            .expect(2, &["error[E_BASE_UNPINNED]: variants.yaml:", "roots.debian-slim", said]);
+    }
+    let copy = Copy::new();
+    copy.edit(
+        "    suite: trixie\n    python: \"3.13\" # the suite's",
+        "    distribution: ubuntu\n    suite: noble\n    python: \"3.13\" # the suite's",
+    );
+    copy.xtask(&["check"]).expect(2, &["error[E_SCHEMA]", "bootstrapped", "Debian's packages only"]);
+}
+
+#[test]
+fn a_toolkit_comes_from_one_place() {
+    let copy = Copy::new();
+    copy.edit("  cu132: # NVIDIA", "  cu132:\n    image: nvidia/cuda:13.2.0-devel-ubuntu24.04 # NVIDIA");
+    copy.xtask(&["check"]).expect(2, &["error[E_SCHEMA]", "toolkits.cu132", "packages or from an image"]);
+    let copy = Copy::new();
+    copy.edit("nvidia/cuda:12.8.1-devel", "nvidia/cuda:12.6.3-devel");
+    copy.xtask(&["plan", "--variant", "runtime"])
+        .expect(2, &["error[E_TOOLKIT_MISMATCH]", "toolkits.cu128.image", "12.8"]);
+}
+
+#[test]
+fn a_user_or_folder_that_a_shell_would_read_otherwise_is_refused() {
+    for (from, to) in [
+        ("name: user", "name: a;b"),
+        ("workdir: /workspace", "workdir: /work space"),
+        ("workdir: /workspace", "workdir: relative"),
+    ] {
+        let copy = Copy::new();
+        copy.edit(from, to).xtask(&["check"]).expect(2, &["error[E_NAME]", "user."]);
+    }
+}
+
+#[test]
+fn a_root_with_another_python_is_no_root_for_locked_wheels() {
+    let said = ["error[E_PYTHON]: --root", "write `root: ubuntu` into the release"];
+    Copy::new().xtask(&["build", "--variant", "runtime", "--root", "ubuntu"]).expect(2, &said);
+}

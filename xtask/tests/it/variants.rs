@@ -56,3 +56,28 @@ fn the_five_steps_are_told() {
         assert!(section.contains(told), "{told}");
     }
 }
+
+/// The same wheels in the same stage are the same bytes: releases that pin the same libraries share their layers.
+#[test]
+fn the_same_wheels_make_the_same_stage_in_every_release() {
+    let images = crate::support::project().join("images");
+    let mut stages = std::collections::BTreeMap::<String, Vec<(&str, String)>>::new();
+    for release in ["2.15", "2.9", "2.8", "2.6"] {
+        let base = images.join(release).join("base");
+        let dockerfile = std::fs::read_to_string(base.join("Dockerfile")).unwrap();
+        for stage in dockerfile.split("\nFROM builder AS ").skip(1) {
+            let name = stage.split_whitespace().next().unwrap();
+            let wheels = std::fs::read_to_string(base.join(format!("requirements/{name}.txt"))).unwrap();
+            let steps = stage.split("\n\n").next().unwrap().to_owned();
+            stages.entry(wheels).or_default().push((release, steps));
+        }
+    }
+    let shared: Vec<_> = stages.values().filter(|them| them.len() > 1).collect();
+    assert!(shared.iter().all(|them| them.iter().all(|(_, steps)| *steps == them[0].1)), "{shared:#?}");
+    let both = |them: &&Vec<(&str, String)>| them.iter().map(|it| it.0).eq(["2.9", "2.8"]);
+    assert!(
+        stages.values().filter(both).count() >= 5,
+        "{:?}",
+        stages.values().map(Vec::len).collect::<Vec<_>>()
+    );
+}

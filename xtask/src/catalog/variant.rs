@@ -1,0 +1,106 @@
+//! Variants of the catalog, and what they bring: packages, a toolkit, a weight.
+
+use super::root::reference;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What an image is for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// One sentence for lists and labels.
+    pub about: String,
+    /// The tier it stands on: `base` or another variant.
+    pub from: String,
+    /// Whether it holds nvcc and headers of its release's CUDA.
+    #[serde(default)]
+    pub toolkit: bool,
+    /// Whether it holds that CUDA's debuggers and profilers too.
+    #[serde(default)]
+    pub cuda_tools: bool,
+    /// Packages of the root's distribution that it adds.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// Python packages that it adds.
+    #[serde(default)]
+    pub requirements: Vec<String>,
+    /// What runs when a container is given no command; the tier below decides where this is empty.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Programs that must start, in this variant and in those that stand on it, and with which argument.
+    #[serde(default)]
+    pub programs: BTreeMap<String, String>,
+    /// Groups of smoke checks that it must pass beside those of every image, as must those that stand on it.
+    #[serde(default)]
+    pub smoke: Vec<String>,
+    /// Programs that must not be in it.
+    #[serde(default)]
+    pub absent: Vec<String>,
+    /// How much it may add to the tier below.
+    #[serde(default)]
+    pub budget: Option<Budget>,
+}
+
+/// nvcc and the headers of one CUDA build: from wheels and packages of the root's distribution, or from an image.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Toolkit {
+    /// Python packages; torch's own pins decide the versions of those that are in the base.
+    #[serde(default)]
+    pub requirements: Vec<String>,
+    /// Packages of the distribution that are installed.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// Packages of the distribution that are only unpacked, beside the image, without what they depend on.
+    #[serde(default)]
+    pub unpack: Vec<String>,
+    /// Components of the distribution that these packages are in, beside `main`.
+    #[serde(default)]
+    pub components: Vec<String>,
+    /// Repository and tag of an image whose folder `home` is copied.
+    #[serde(default)]
+    pub image: Option<String>,
+    /// Digest of the image.
+    #[serde(default)]
+    pub digest: Option<String>,
+    /// `CUDA_HOME`; `{python}` stands for the interpreter's major.minor.
+    pub home: String,
+    /// Variables that builds with it need.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What is there for looking at programs while they run, for the variants with `cuda_tools: true`.
+    #[serde(default)]
+    pub tools: Tools,
+}
+
+/// Debuggers and profilers of one CUDA build.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tools {
+    /// Python packages.
+    #[serde(default)]
+    pub requirements: Vec<String>,
+    /// Packages of the distribution, in the toolkit's components.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// Programs that must start where they are installed, and with which argument.
+    #[serde(default)]
+    pub programs: BTreeMap<String, String>,
+}
+
+impl Toolkit {
+    /// `repository:tag@digest`, where it comes from an image.
+    pub fn reference(&self) -> Option<String> {
+        reference(self.image.as_ref(), self.digest.as_ref())
+    }
+}
+
+/// How much a tier may weigh, in megabytes (10^6 bytes).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// As it is sent.
+    pub compressed_mb: u64,
+    /// As it lies in the engine.
+    pub unpacked_mb: u64,
+}
