@@ -163,13 +163,13 @@ pub struct Explain {
 
 /// `lock`: say whether the lock fits, or make it anew.
 #[derive(Args, Debug)]
-#[group(required = true, multiple = false, id = "mode")]
+#[command(group(clap::ArgGroup::new("mode").args(["check", "update"]).required(true)))]
 pub struct Lock {
     /// Fail when the lock is not made from this variants.yaml; offline
-    #[arg(long, group = "mode")]
+    #[arg(long)]
     pub check: bool,
     /// Ask the indexes and write the lock
-    #[arg(long, group = "mode")]
+    #[arg(long)]
     pub update: bool,
     /// Only this release; the others keep what they have
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
@@ -230,13 +230,13 @@ pub struct Build {
 
 /// `smoke`.
 #[derive(Args, Debug)]
-#[group(required = true, multiple = false, id = "what")]
+#[command(group(clap::ArgGroup::new("what").args(["variant", "image"]).required(true)))]
 pub struct Smoke {
     /// A variant of the default release, as built here
-    #[arg(long, short = 'V', value_name = "NAME", group = "what")]
+    #[arg(long, short = 'V', value_name = "NAME")]
     pub variant: Option<String>,
     /// Any image
-    #[arg(long, value_name = "REFERENCE", group = "what")]
+    #[arg(long, value_name = "REFERENCE")]
     pub image: Option<String>,
     /// The release of the variant [default: defaults.release of the catalog]
     #[arg(long, value_name = "NAME", conflicts_with = "image")]

@@ -4,13 +4,13 @@ use super::App;
 use super::order::{Order, Prepared, by_root};
 use super::smoke;
 use crate::build::{self, Images, Outcome, Phases, Report, Secrets, Tagged, candidate, disk, registry, size};
-use crate::catalog::Platform;
 use crate::cli::Build as Args;
 use crate::engine::Engine;
 use crate::faults;
 use crate::out::word;
 use crate::plan::{Action, Chosen, Planned, bytes_to_fetch};
 use crate::problem::Id;
+use crate::root;
 use crate::runner::Step;
 use crate::smoke::Record;
 use anyhow::Result;
@@ -28,22 +28,15 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let (lock, files) = project.proved()?;
     let groups = by_root(&project, &chosen, &args.select)?;
     let secrets = Secrets::gather(args.ca_cert.as_deref())?;
-    let revision = build::revision(&project.catalog.folder());
-    let platform = args.select.platform.unwrap_or_else(Platform::host);
-    let order = Order {
-        app,
-        args,
-        project: &project,
-        lock: &lock,
-        files: &files,
-        secrets: &secrets,
-        platform,
-        revision,
-    };
+    let order = Order::new(app, args, &project, (&lock, &files), &secrets);
+    let wheel_bytes = order.wheel_bytes(&chosen)?;
+    if args.builder.is_none() && !app.dry_run {
+        root::can_run(order.platform)?;
+    }
     let engine = app.find_engine(&project)?;
     if engine.is_new() && !app.dry_run {
         // It will have to hold everything: ask for room before anything is fetched.
-        disk::check(app.state(), disk::needed(order.wheel_bytes(&chosen)?))?;
+        disk::check(app.state(), disk::needed(wheel_bytes))?;
     }
     app.start(&engine)?;
     let order = Run { order, engine: &engine };

@@ -1,7 +1,7 @@
 //! The order of a build: everything that is decided before something runs, and the commands that come of it.
 
 use super::App;
-use crate::build::{AptSecrets, Bake, Images, Roots, Secrets, candidate, registry};
+use crate::build::{self, AptSecrets, Bake, Images, Roots, Secrets, candidate, registry};
 use crate::catalog::Platform;
 use crate::cli::{Build as Args, Select};
 use crate::engine::{Capabilities, Engine};
@@ -56,7 +56,20 @@ impl Prepared {
     }
 }
 
-impl Order<'_> {
+impl<'a> Order<'a> {
+    /// What was asked for, with what is read of the project.
+    pub fn new(
+        app: &'a App,
+        args: &'a Args,
+        project: &'a Project,
+        (lock, files): (&'a Lock, &'a Files),
+        secrets: &'a Secrets,
+    ) -> Order<'a> {
+        let platform = args.select.platform.unwrap_or_else(Platform::host);
+        let revision = build::revision(&project.catalog.folder());
+        Order { app, args, project, lock, files, secrets, platform, revision }
+    }
+
     /// Bytes of all wheels of the chosen releases.
     pub fn wheel_bytes(&self, chosen: &Chosen) -> Result<u64> {
         let mut releases: Vec<&String> = chosen.iter().map(|(release, _)| release).collect();

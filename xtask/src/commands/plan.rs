@@ -2,8 +2,7 @@
 
 use super::App;
 use super::order::{Order, by_root};
-use crate::build::{self, Secrets};
-use crate::catalog::Platform;
+use crate::build::Secrets;
 use crate::cli::{Build as Args, Plan as PlanArgs};
 use crate::out::{columns, gigabytes, word};
 use crate::plan::Planned;
@@ -36,20 +35,9 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
     let chosen = project.select(&select)?;
     let (lock, files) = project.proved()?;
     let groups = by_root(&project, &chosen, &select)?;
-    let platform = select.platform.unwrap_or_else(Platform::host);
     let secrets = Secrets::gather(None)?;
-    let revision = build::revision(&project.catalog.folder());
     let args = Args { select, registry, ..Args::default() };
-    let order = Order {
-        app,
-        args: &args,
-        project: &project,
-        lock: &lock,
-        files: &files,
-        secrets: &secrets,
-        platform,
-        revision,
-    };
+    let order = Order::new(app, &args, &project, (&lock, &files), &secrets);
     let engine = app.engine(&project)?;
     let mut plan = Plan::default();
     for (root, chosen) in groups {
@@ -60,7 +48,7 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
             let users = (it.release.clone(), it.variant.clone());
             let references =
                 needed.iter().filter(|(_, of)| of.contains(&users)).map(|(reference, _)| reference.clone());
-            let machine = root::can_run(platform).err().map(|error| error.to_string());
+            let machine = root::can_run(order.platform).err().map(|error| error.to_string());
             plan.images.push(Image { needs: references.chain(machine).collect(), plan: it });
         }
     }

@@ -248,3 +248,46 @@ fn a_root_with_another_python_is_no_root_for_locked_wheels() {
     let said = ["error[E_PYTHON]: --root", "write `root: ubuntu` into the release"];
     Copy::new().xtask(&["build", "--variant", "runtime", "--root", "ubuntu"]).expect(2, &said);
 }
+
+/// Options that belong together can be given together.
+#[test]
+fn what_a_command_offers_can_be_combined() {
+    let empty = Copy::new();
+    let lines: [&[&str]; 4] = [
+        &["lock", "--update", "--release", "2.15", "--apt-sources", "none"],
+        &["smoke", "--variant", "runtime", "--release", "2.9", "--gpus", "all", "--require-gpu"],
+        &["build", "--all", "--release", "2.9", "--keep-going", "--mirror", "m.example.org", "--locked"],
+        &["plan", "--all", "--release", "2.9", "--platform", "linux/amd64", "--registry", "r.example.org"],
+    ];
+    for line in lines {
+        let outcome = empty.xtask(line);
+        assert!(
+            !outcome.stderr.contains("cannot be used with") && !outcome.stderr.contains("Usage:"),
+            "{outcome:#?}"
+        );
+    }
+    for line in [
+        &["lock"][..],
+        &["lock", "--check", "--update"],
+        &["smoke"],
+        &["smoke", "--variant", "x", "--image", "y"],
+    ] {
+        empty.xtask(line).expect(2, &["Usage:"]);
+    }
+}
+
+#[test]
+fn a_platform_that_cannot_be_built_here_is_refused_before_anything_starts() {
+    if cfg!(not(target_arch = "x86_64"))
+        || std::path::Path::new("/proc/sys/fs/binfmt_misc/qemu-aarch64").exists()
+    {
+        return;
+    }
+    let copy = Copy::new();
+    let arm = ["--platform", "linux/arm64", "--variant", "runtime"];
+    copy.xtask(&[&["build"][..], &arm].concat())
+        .expect(2, &["error[E_PLATFORM]: --platform", "qemu-user-static"]);
+    let old = [&["build"][..], &arm, &["--release", "2.9"]].concat();
+    copy.xtask(&old)
+        .expect(2, &["error[E_PLATFORM]: images/lock.json: release 2.9", "linux/arm64 is not locked"]);
+}
