@@ -37,6 +37,8 @@ pub struct Planned {
     pub input: String,
     /// Digest of everything that decides its base's content.
     pub base_input: String,
+    /// Digest of the layers of packages that it is made from.
+    pub packages_input: String,
     /// What is done about it.
     pub action: Action,
     /// Why.
@@ -64,7 +66,9 @@ pub enum Reason {
     New,
     /// What its base is made from changed: root, wheels or the base's template.
     BaseMoved,
-    /// Its own template or files changed.
+    /// The distribution has other packages for it than when it was built.
+    PackagesMoved,
+    /// Its own template, wheels or files changed.
     TemplateChanged,
     /// Asked for with `--force`.
     Forced,
@@ -82,13 +86,16 @@ pub struct Inputs {
     pub input: String,
     /// See [`Planned::base_input`].
     pub base_input: String,
+    /// See [`Planned::packages_input`].
+    pub packages_input: String,
 }
 
 impl Inputs {
     /// From the labels of an image.
     pub fn of(catalog: &Catalog, labels: &BTreeMap<String, String>) -> Inputs {
         let label = |key: &str| labels.get(&catalog.label(key)).cloned().unwrap_or_default();
-        Inputs { input: label("input"), base_input: label("base-input") }
+        let (input, base_input) = (label("input"), label("base-input"));
+        Inputs { input, base_input, packages_input: label("packages-input") }
     }
 }
 
@@ -136,14 +143,18 @@ impl Sources<'_> {
                 || tiers.iter().any(|(tier, _)| path.starts_with(Path::new("variants").join(tier)))
         };
         let copied: BTreeMap<_, _> = self.copied.iter().filter(|(path, _)| is_copied(path)).collect();
-        let input = digest::of_json(&(&base_input, files, digests, copied, definition))?;
+        let now = Inputs {
+            input: digest::of_json(&(&base_input, files, &digests, copied, definition))?,
+            packages_input: digest::of_json(&digests)?,
+            base_input,
+        };
         let references = references(self.catalog, planned(self.catalog, &locked.facts, variant)?);
         // An image that lost one of its names is built again: that is quick, and gives it all of them.
         let there: Option<Vec<&Inputs>> = references.iter().map(|name| existing.get(name)).collect();
         let there = there.and_then(|all| {
-            all.into_iter().find(|inputs| inputs.input != input).or(existing.get(&references[0]))
+            all.into_iter().find(|inputs| inputs.input != now.input).or(existing.get(&references[0]))
         });
-        let (action, reason) = decide(there, &input, &base_input, force);
+        let (action, reason) = decide(there, &now, force);
         Ok(Planned {
             release: release.to_owned(),
             variant: variant.to_owned(),
@@ -151,16 +162,13 @@ impl Sources<'_> {
             references,
             arch_list: locked.facts.arch_list(self.platform).to_vec(),
             packages: layers,
-            input,
-            base_input,
+            input: now.input,
+            base_input: now.base_input,
+            packages_input: now.packages_input,
             action,
             reason,
             base_bytes: locked.bytes(self.platform)?,
-            own_bytes: tiers
-                .iter()
-                .flat_map(|(tier, _)| locked.added(tier, self.platform))
-                .map(|it| it.bytes)
-                .sum(),
+            own_bytes: locked.bytes_above(tiers.iter().map(|(tier, _)| *tier), self.platform),
         })
     }
 
@@ -177,12 +185,13 @@ pub fn bytes_to_fetch(plans: &[&Planned], existing: &Existing) -> u64 {
     bases.values().sum::<u64>() + plans.iter().map(|plan| plan.own_bytes).sum::<u64>()
 }
 
-fn decide(there: Option<&Inputs>, input: &str, base_input: &str, force: bool) -> (Action, Reason) {
+fn decide(there: Option<&Inputs>, now: &Inputs, force: bool) -> (Action, Reason) {
     match there {
         _ if force => (Action::Build, Reason::Forced),
         None => (Action::Build, Reason::New),
-        Some(there) if there.input == input => (Action::Skip, Reason::Unchanged),
-        Some(there) if there.base_input != base_input => (Action::Build, Reason::BaseMoved),
+        Some(there) if there.input == now.input => (Action::Skip, Reason::Unchanged),
+        Some(there) if there.base_input != now.base_input => (Action::Build, Reason::BaseMoved),
+        Some(there) if there.packages_input != now.packages_input => (Action::Build, Reason::PackagesMoved),
         Some(_) => (Action::Build, Reason::TemplateChanged),
     }
 }
@@ -193,16 +202,20 @@ mod tests {
 
     #[test]
     fn every_decision_has_its_reason() {
-        let there = |input: &str, base: &str| Inputs { input: input.to_owned(), base_input: base.to_owned() };
+        let inputs = |input: &str, base: &str, packages: &str| {
+            let [input, base_input, packages_input] = [input, base, packages].map(str::to_owned);
+            Inputs { input, base_input, packages_input }
+        };
         let cases = [
             (None, false, (Action::Build, Reason::New)),
-            (Some(there("i", "b")), false, (Action::Skip, Reason::Unchanged)),
-            (Some(there("i", "b")), true, (Action::Build, Reason::Forced)),
-            (Some(there("x", "b")), false, (Action::Build, Reason::TemplateChanged)),
-            (Some(there("x", "y")), false, (Action::Build, Reason::BaseMoved)),
+            (Some(inputs("i", "b", "p")), false, (Action::Skip, Reason::Unchanged)),
+            (Some(inputs("i", "b", "p")), true, (Action::Build, Reason::Forced)),
+            (Some(inputs("x", "b", "p")), false, (Action::Build, Reason::TemplateChanged)),
+            (Some(inputs("x", "b", "z")), false, (Action::Build, Reason::PackagesMoved)),
+            (Some(inputs("x", "y", "z")), false, (Action::Build, Reason::BaseMoved)),
         ];
         for (existing, force, expected) in cases {
-            assert_eq!(decide(existing.as_ref(), "i", "b", force), expected);
+            assert_eq!(decide(existing.as_ref(), &inputs("i", "b", "p"), force), expected);
         }
     }
 }

@@ -79,7 +79,7 @@ impl Project {
             }
         };
         known("--release", "release", &select.release, catalog.releases.keys().map(String::as_str).collect());
-        known("--variant", "variant", &select.variant, catalog.variants.keys().map(String::as_str).collect());
+        known("--variant", "variant", &select.variant, catalog.variants_in_order());
         let root: Vec<String> = select.root.iter().cloned().collect();
         known("--root", "root", &root, catalog.roots.keys().map(String::as_str).collect());
         problem::all_or_nothing(problems)?;
@@ -89,7 +89,7 @@ impl Project {
             (false, _) => select.release.clone(),
         };
         let variants = match select.all {
-            true => catalog.variants.keys().cloned().collect(),
+            true => catalog.variants_in_order().into_iter().map(str::to_owned).collect(),
             false => select.variant.clone(),
         };
         let pairs = releases.iter().flat_map(|r| variants.iter().map(move |v| (r.clone(), v.clone())));

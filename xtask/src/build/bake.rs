@@ -93,6 +93,7 @@ impl Bake<'_> {
             settings.push(format!("{target}.tags={}", candidate(self.catalog, image)));
             settings.push(label("input", &image.input));
             settings.push(label("base-input", &image.base_input));
+            settings.push(label("packages-input", &image.packages_input));
             // The rendered label is the first platform's.
             settings.push(label("arch-list", &image.arch_list.join(" ")));
             settings.push(label("root", self.root.1.digest()));

@@ -222,6 +222,13 @@ impl Catalog {
         names
     }
 
+    /// Names of the variants as the file has them: what stands on another comes after it there, for people.
+    pub fn variants_in_order(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.variants.keys().map(String::as_str).collect();
+        names.sort_by_key(|name| self.outline.at(&["variants", name]).line);
+        names
+    }
+
     /// The name of a label of the project's own: `pytorch-cuda-images.torch`.
     pub fn label(&self, key: &str) -> String {
         format!("{}.{key}", self.project)

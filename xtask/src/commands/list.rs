@@ -1,7 +1,7 @@
 //! `list`: releases × variants, with what a person chooses by.
 
 use super::App;
-use crate::lock::Lock;
+use crate::lock::{Lock, LockedRelease};
 use crate::out::{columns, gigabytes};
 use crate::project::Project;
 use crate::tags::planned;
@@ -28,7 +28,7 @@ pub fn run(app: &App) -> Result<()> {
     let lock = project.lock().ok();
     let mut rows = Vec::new();
     for name in project.catalog.releases_newest_first() {
-        for variant in project.catalog.variants.keys() {
+        for variant in project.catalog.variants_in_order() {
             rows.push(row(&project, lock.as_ref(), name, variant)?);
         }
     }
@@ -37,7 +37,6 @@ pub fn run(app: &App) -> Result<()> {
 
 fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Result<Row> {
     let facts = &project.resolved[name];
-    let platform = project.catalog.first_platform();
     Ok(Row {
         release: name.to_owned(),
         variant: variant.to_owned(),
@@ -46,9 +45,16 @@ fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Res
         cudnn: facts.cudnn.clone(),
         python: facts.python.clone(),
         driver_floor: facts.driver_floor.clone(),
-        wheels_bytes: lock.and_then(|lock| lock.releases[name].bytes(platform).ok()),
+        wheels_bytes: lock.and_then(|lock| bytes_of(project, &lock.releases[name], variant)),
         tags: planned(&project.catalog, facts, variant)?,
     })
+}
+
+/// Bytes of all wheels of an image.
+fn bytes_of(project: &Project, release: &LockedRelease, variant: &str) -> Option<u64> {
+    let platform = project.catalog.first_platform();
+    let tiers = project.catalog.tiers(variant).into_iter().map(|(tier, _)| tier);
+    Some(release.bytes(platform).ok()? + release.bytes_above(tiers, platform))
 }
 
 fn table(rows: &[Row]) -> String {

@@ -103,8 +103,13 @@ impl LockedRelease {
         Ok(self.wheels(platform)?.iter().map(|wheel| wheel.bytes).sum())
     }
 
+    /// Bytes of the wheels that tiers above the base add on one platform.
+    pub fn bytes_above<'a>(&self, tiers: impl IntoIterator<Item = &'a str>, platform: Platform) -> u64 {
+        tiers.into_iter().flat_map(|tier| self.added(tier, platform)).map(|wheel| wheel.bytes).sum()
+    }
+
     /// The wheels that a variant adds to the tier below it, on one platform.
-    pub fn added(&self, variant: &str, platform: Platform) -> &[Wheel] {
+    fn added(&self, variant: &str, platform: Platform) -> &[Wheel] {
         self.variants.get(variant).and_then(|wheels| wheels.get(&platform)).map_or(&[], Vec::as_slice)
     }
 }

@@ -45,7 +45,8 @@ pub(super) fn file(catalog: &Catalog, lock: &Lock, with_files: &BTreeSet<String>
         }
     }
     let default = &catalog.defaults.release;
-    let of_default: Vec<String> = catalog.variants.keys().map(|variant| target(variant, default)).collect();
+    let of_default: Vec<String> =
+        catalog.variants_in_order().into_iter().map(|variant| target(variant, default)).collect();
     let bake = json!({
         "variable": variables(catalog, lock),
         "group": {"default": {"targets": of_default}},

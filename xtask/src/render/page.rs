@@ -56,7 +56,8 @@ pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<Str
         let facts = &release.facts;
         let toolkit = catalog.toolkits.get(&facts.cuda_build);
         toolchains.extend(toolkit.map(|toolkit| Toolchain::new(name, facts, toolkit)));
-        for variant in catalog.variants.keys() {
+        for variant in catalog.variants_in_order() {
+            let tiers = catalog.tiers(variant).into_iter().map(|(tier, _)| tier);
             rows.push(Row {
                 release: name,
                 variant,
@@ -69,14 +70,15 @@ pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<Str
                 python: &facts.python,
                 driver_floor: &facts.driver_floor,
                 arch_list: facts.arch_list(platform).join(" "),
-                wheels: gigabytes(release.bytes(platform)?),
+                wheels: gigabytes(release.bytes(platform)? + release.bytes_above(tiers, platform)),
                 tags: references(catalog, planned(catalog, facts, variant)?),
             });
         }
     }
     let mut context = Context::new();
     context.insert("default", &catalog.defaults.release);
-    context.insert("variants", &catalog.variants);
+    let variants = catalog.variants_in_order().into_iter().map(|name| (name, &catalog.variants[name].about));
+    context.insert("variants", &variants.collect::<Vec<_>>());
     context.insert("rows", &rows);
     context.insert("toolchains", &toolchains);
     templates.render("README.md.tera", &context)
