@@ -201,6 +201,9 @@ fn the_normal_user_can_install_and_remove_packages() {
     let command =
         "sh -c 'uv pip uninstall --quiet mpmath && ! python -c \"import mpmath\" 2>/dev/null && echo gone'";
     assert_eq!(inside("", command).expect(0, &[]).stdout, "gone\n");
+    // Some packages bring files for folders that are not there yet.
+    let command = "sh -c 'mkdir /opt/venv/etc /opt/venv/share/new && stat -c %a /opt/venv'";
+    assert_eq!(inside("--user 4242:0", command).expect(0, &[]).stdout, "775\n");
 }
 
 /// A CA that build steps were given does not stay, nor do the addresses of indexes.
