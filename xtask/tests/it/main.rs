@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arrows;
+mod containers;
 mod explain;
 mod lint;
 mod linters;
@@ -10,5 +11,8 @@ mod readme;
 mod real;
 mod refusals;
 mod registry;
+mod services;
+mod ssh;
 mod support;
+mod users;
 mod variants;
