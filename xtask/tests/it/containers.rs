@@ -13,6 +13,11 @@ pub fn image(variant: &str) -> String {
 
 /// Docker's client; every word arrives as it is.
 pub fn docker(words: &[&str]) -> Outcome {
+    Outcome::of(client(words).output().unwrap())
+}
+
+/// The same, for whoever wants to speak with it.
+pub fn client(words: &[&str]) -> Command {
     static ENVIRONMENT: OnceLock<String> = OnceLock::new();
     let environment = ENVIRONMENT.get_or_init(|| {
         let line = xtask_in(&project(), &["smoke", "--image", "any", "--dry-run"], &[])
@@ -21,8 +26,9 @@ pub fn docker(words: &[&str]) -> Outcome {
             .clone();
         line.split_once("docker run ").unwrap().0.to_owned()
     });
-    let script = format!("{environment} docker \"$@\"");
-    Outcome::of(Command::new("sh").args(["-c", &script, "docker"]).args(words).output().unwrap())
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{environment} exec docker \"$@\""), "docker"]).args(words);
+    command
 }
 
 /// Asks until the answer is there.

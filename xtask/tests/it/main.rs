@@ -2,10 +2,15 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arrows;
+mod browser;
 mod containers;
+mod debian;
+mod examples;
 mod explain;
+mod jupyter;
 mod lint;
 mod linters;
+mod mlflow;
 mod order;
 mod readme;
 mod real;

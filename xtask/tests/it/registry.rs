@@ -1,8 +1,8 @@
 //! A real registry on loopback, and a root that is an image of it.
 
-use crate::support::{Copy, Outcome, docker, project, xtask_in};
+use crate::debian;
+use crate::support::{Copy, docker, project, xtask_in};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ struct Registry {
 
 impl Registry {
     fn start() -> Registry {
-        let program = fetched("docker-registry").join("usr/bin/docker-registry");
+        let program = debian::unpacked("docker-registry").join("usr/bin/docker-registry");
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let config = format!(
@@ -47,25 +47,6 @@ impl Drop for Registry {
         self.process.kill().ok();
         self.process.wait().ok();
     }
-}
-
-/// A package of the host's suite, unpacked below the test's own folder; nothing of the host's apt is changed.
-fn fetched(package: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package);
-    let root = folder.join("root");
-    if root.exists() {
-        return root;
-    }
-    std::fs::create_dir_all(folder.join("state/lists/partial")).unwrap();
-    std::fs::create_dir_all(folder.join("cache/archives/partial")).unwrap();
-    let script = r#"set -eu; cd "$1"
-printf 'Dir::State "%s/state"; Dir::State::status "/var/lib/dpkg/status"; Dir::Cache "%s/cache"; Acquire::Retries "3";' "$1" "$1" > apt.conf
-export APT_CONFIG="$1/apt.conf"
-apt-get update -qq; apt-get download -qq "$2"; dpkg-deb --extract ./*.deb unpacked; mv unpacked root"#;
-    let place = folder.display().to_string();
-    Outcome::of(Command::new("sh").args(["-c", script, "fetch", &place, package]).output().unwrap())
-        .expect(0, &[]);
-    root
 }
 
 /// The address of the bootstrapped root, as the program gives it to a build.

@@ -1,0 +1,54 @@
+//! Programs of Debian that the host need not have; nothing of the host's apt is changed.
+
+use crate::containers::docker;
+use crate::support::Outcome;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// `$1` is the folder that everything is kept in. No package is there, as far as this apt knows.
+const APT: &str = r#"set -eu; cd "$1"; shift
+mkdir -p state/lists/partial cache/archives/partial; : > status
+printf 'Dir::State "%s/state"; Dir::State::status "%s/status"; Dir::Cache "%s/cache"; Acquire::Retries "3";' \
+    "$PWD" "$PWD" "$PWD" > apt.conf
+printf 'Debug::NoLocking "1"; APT::Install-Recommends "0"; APT::Sandbox::User "root";' >> apt.conf
+export APT_CONFIG="$PWD/apt.conf"
+apt-get update -qq
+"#;
+
+fn fetch(folder: &Path, script: &str, packages: &[&str]) {
+    std::fs::create_dir_all(folder).unwrap();
+    let mut sh = Command::new("sh");
+    sh.args(["-c", &format!("{APT}{script}"), "fetch"]).arg(folder).args(packages);
+    Outcome::of(sh.output().unwrap()).expect(0, &[]);
+}
+
+/// A package of the host's suite, unpacked below the test's own folder.
+pub fn unpacked(package: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package);
+    let root = folder.join("root");
+    if !root.exists() {
+        fetch(
+            &folder,
+            r#"apt-get download -qq "$1"; dpkg-deb --extract ./*.deb unpacked; mv unpacked root"#,
+            &[package],
+        );
+    }
+    root
+}
+
+/// An image of these packages of the host's suite, with everything they depend on; it stays in the engine.
+pub fn image(name: &str, packages: &[&str]) -> String {
+    let image = format!("xtask-tests/{name}:1");
+    if docker(&["image", "inspect", &image]).code == Some(0) {
+        return image;
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // No script of a package runs, so no account is there.
+    let script = r#"apt-get install --download-only --yes -qq "$@" >/dev/null
+for package in cache/archives/*.deb; do dpkg-deb --extract "$package" root; rm "$package"; done
+printf 'user:x:1000:0::/tmp:/bin/sh\n' > root/etc/passwd
+mkdir -p root/tmp; chmod 1777 root/tmp; tar --create --directory root --file root.tar ."#;
+    fetch(folder.path(), script, packages);
+    docker(&["import", folder.path().join("root.tar").to_str().unwrap(), &image]).expect(0, &[]);
+    image
+}
