@@ -1,7 +1,7 @@
 //! Real containers of the images, in the engine that the program uses.
 
 use crate::support::{Outcome, project, xtask_in};
-use std::process::Command;
+use std::process::{ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,8 @@ pub fn docker(words: &[&str]) -> Outcome {
 pub fn client(words: &[&str]) -> Command {
     static ENVIRONMENT: OnceLock<String> = OnceLock::new();
     let environment = ENVIRONMENT.get_or_init(|| {
-        let line = xtask_in(&project(), &["smoke", "--image", "any", "--dry-run"], &[])
-            .expect(0, &[])
-            .stdout
-            .clone();
-        line.split_once("docker run ").unwrap().0.to_owned()
+        let dry = xtask_in(&project(), &["smoke", "--image", "any", "--dry-run"], &[]);
+        dry.expect(0, &[]).stdout.split_once("docker run ").unwrap().0.to_owned()
     });
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{environment} exec docker \"$@\""), "docker"]).args(words);
