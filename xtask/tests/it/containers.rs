@@ -28,6 +28,14 @@ pub fn client(words: &[&str]) -> Command {
     command
 }
 
+/// Reads images as one archive, in which a layer that they share is once.
+pub fn saved(images: &[String], read: impl FnOnce(ChildStdout)) {
+    let words: Vec<&str> = ["save"].into_iter().chain(images.iter().map(String::as_str)).collect();
+    let mut save = client(&words).stdout(Stdio::piped()).spawn().unwrap();
+    read(save.stdout.take().unwrap());
+    assert!(save.wait().unwrap().success());
+}
+
 /// Asks until the answer is there.
 #[track_caller]
 pub fn until<T>(what: &str, seconds: u64, mut ask: impl FnMut() -> Option<T>) -> T {

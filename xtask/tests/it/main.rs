@@ -8,6 +8,7 @@ mod debian;
 mod examples;
 mod explain;
 mod jupyter;
+mod layers;
 mod lint;
 mod linters;
 mod mlflow;
