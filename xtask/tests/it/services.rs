@@ -162,6 +162,8 @@ fn a_service_in_the_foreground_counts() {
         Container::start(&[&QUICK[..], &["--env", KEY]].concat(), "devel", &["/opt/services/ssh"]);
     until("healthy", 20, || (health(&container) == "healthy").then_some(()));
     assert_eq!(container.output(&["bash", "-c", "ps -C sshd -o pid= | wc -l"]), "1\n");
+    let elsewhere = "SSH_PORT=1 healthcheck";
+    container.exec(&["bash", "-c", elsewhere]).expect(1, &["ssh: nothing listens on port 1"]);
     container.output(&["pkill", "sshd"]);
     ended(&container);
 }

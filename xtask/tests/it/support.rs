@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// The project's own folder.
 pub fn project() -> PathBuf {
@@ -72,6 +73,35 @@ pub fn docker(folder: &Path, options: &[&str], within: &Path, args: &str) -> Out
     let (environment, _) = line.split_once("docker run ").unwrap();
     let line = format!("{environment} docker {args}");
     Outcome::of(Command::new("sh").args(["-c", &line]).current_dir(within).output().unwrap())
+}
+
+/// A private environment with what a list in `tests/` pins by hash; it stays for the next run.
+pub fn pinned(list: &str) -> PathBuf {
+    let list = project().join("xtask/tests").join(list);
+    // Other pins are another environment.
+    let text = std::fs::read_to_string(&list).unwrap();
+    let pin =
+        text.lines().find(|line| line.contains("==")).unwrap().trim_end_matches(" \\").replace("==", "-");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(pin);
+    let done = folder.join("done");
+    if !done.exists() {
+        let venv = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder).output().unwrap();
+        Outcome::of(venv).expect(0, &[]);
+        let mut pip = Command::new(folder.join("bin/pip"));
+        pip.args(["install", "--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:", "-r"])
+            .arg(&list);
+        let mut installed = Outcome::of(pip.output().unwrap());
+        // The network may fail for a moment; the last try tells why.
+        for pause in [5, 20] {
+            if installed.code != Some(0) {
+                std::thread::sleep(Duration::from_secs(pause));
+                installed = Outcome::of(pip.output().unwrap());
+            }
+        }
+        installed.expect(0, &[]);
+        std::fs::write(done, "").unwrap();
+    }
+    folder
 }
 
 /// How the program ended.
