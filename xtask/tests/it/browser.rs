@@ -1,6 +1,6 @@
 //! The pages as people see them: headless Chromium, in a container that shares nothing but loopback with the server.
 
-use crate::containers::{Container, docker, until};
+use crate::containers::{Container, docker};
 use crate::debian;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -75,14 +75,17 @@ impl Browser {
         }
     }
 
-    /// Clicks in the middle of an element, once it is there.
+    /// Clicks in the middle of an element, once it is there and has stopped moving.
     #[track_caller]
     fn click(&mut self, selector: &str) {
-        self.wait(&format!("!!document.querySelector(`{selector}`)"));
+        let bounds = format!("document.querySelector(`{selector}`)?.getBoundingClientRect()");
         let middle = format!(
-            "(() => {{ const box = document.querySelector(`{selector}`).getBoundingClientRect(); \
-             return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+            "(() => {{ const box = {bounds}; return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
         );
+        self.wait(&format!(
+            "(() => {{ const now = JSON.stringify({bounds} ?? 0), before = window.before; window.before = now; \
+             return document.readyState === 'complete' && now !== '0' && now === before; }})()"
+        ));
         let at = self.value(&middle);
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1});
@@ -125,18 +128,11 @@ impl Drop for Browser {
     }
 }
 
-fn server(variant: &str, service: &str) -> Container {
-    let server = Container::start(&[], variant, &[]);
-    let check = format!("/opt/services/{service}");
-    until("answering", 90, || (server.exec(&[&check, "--check"]).code == Some(0)).then_some(()));
-    server
-}
-
 /// R12: the token in the form of the login, a new notebook, a cell that imports torch, its output.
 #[test]
 #[ignore = "fetches Chromium"]
 fn a_notebook_is_opened_and_a_cell_runs() {
-    let lab = server("devel", "jupyter");
+    let lab = Container::start(&[], "devel", &[]).serving("jupyter");
     let logs = lab.logs();
     let token = logs.split("lab?token=").nth(1).unwrap().split_whitespace().next().unwrap();
     let mut browser = Browser::beside(&lab);
@@ -170,7 +166,7 @@ fn a_notebook_is_opened_and_a_cell_runs() {
 #[test]
 #[ignore = "fetches Chromium"]
 fn a_run_that_was_logged_is_seen() {
-    let mlflow = server("mlflow", "mlflow");
+    let mlflow = Container::start(&[], "mlflow", &[]).serving("mlflow");
     let log = "import mlflow; mlflow.set_experiment('seen'); mlflow.start_run(run_name='a-run-to-see'); mlflow.log_metric('loss', 0.25)";
     let (network, image) = (format!("container:{}", mlflow.id), crate::containers::image("mlflow"));
     let address = "--env=MLFLOW_TRACKING_URI=http://127.0.0.1:5000";

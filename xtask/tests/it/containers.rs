@@ -104,6 +104,17 @@ impl Container {
         })
     }
 
+    /// The container, once the service in it answers.
+    #[track_caller]
+    pub fn serving(self, service: &str) -> Container {
+        let check = format!("/opt/services/{service}");
+        until(service, 90, || {
+            assert_ne!(self.inspect("{{.State.Running}}"), "false", "{}", self.logs());
+            (self.exec(&[&check, "--check"]).code == Some(0)).then_some(())
+        });
+        self
+    }
+
     pub fn inspect(&self, format: &str) -> String {
         docker(&["inspect", "--format", format, &self.id]).expect(0, &[]).stdout.trim().to_owned()
     }

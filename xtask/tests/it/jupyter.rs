@@ -59,12 +59,8 @@ else:
 "#;
 
 #[track_caller]
-fn started(options: &[&str], command: &[&str]) -> Container {
-    let container = Container::start(options, "devel", command);
-    until(&format!("answering: {}", container.logs()), 60, || {
-        (container.exec(&["/opt/services/jupyter", "--check"]).code == Some(0)).then_some(())
-    });
-    container
+fn started(options: &[&str]) -> Container {
+    Container::start(options, "devel", &[]).serving("jupyter")
 }
 
 #[track_caller]
@@ -94,7 +90,7 @@ fn bearer(token: &str) -> Value {
 #[test]
 #[ignore = "needs the image"]
 fn only_the_token_opens_it() {
-    let lab = started(&["--env=JUPYTER_ALLOW_ORIGIN=https://friend.example"], &[]);
+    let lab = started(&["--env=JUPYTER_ALLOW_ORIGIN=https://friend.example"]);
     let token = printed(&lab);
     let login = format!("/lab?token={token}");
     let new = |headers: Value| {
@@ -167,14 +163,14 @@ fn the_image_holds_no_token() {
 fn the_token_stays_with_the_volume() {
     let volume = Volume::new();
     let at = volume.at("/workspace");
-    let first = started(&[&at], &[]);
+    let first = started(&[&at]);
     let token = printed(&first);
     drop(first);
-    let again = started(&[&at], &[]);
+    let again = started(&[&at]);
     assert_eq!(printed(&again), token);
     docker(&["restart", "--time=5", &again.id]).expect(0, &[]);
     until("answering again", 30, || (statuses_or_none(&again, &token) == Some(200)).then_some(()));
-    let fresh = started(&[], &[]);
+    let fresh = started(&[]);
     assert_ne!(printed(&fresh), token);
     assert_eq!(token.len(), 48);
 }
@@ -209,7 +205,7 @@ fn what_would_leave_it_open_is_refused() {
     refused(&["--env=JUPYTER_ALLOW_ORIGIN=*"], "error[E_JUPYTER_ORIGIN]", &[]);
     refused(&["--env=JUPYTER_PORT=eighty"], "error[E_PORT]: JUPYTER_PORT=eighty", &[]);
     refused(&["--user=0"], "error[E_JUPYTER_ROOT]", &["--user 0"]);
-    let open = started(&[insecure, "--env=JUPYTER_IP=127.0.0.1"], &[]);
+    let open = started(&[insecure, "--env=JUPYTER_IP=127.0.0.1"]);
     assert_eq!(statuses(&open, &json!([["GET", "/api/status", {}]])), [200]);
     assert!(open.logs().contains("warning: no token"));
 }
@@ -218,7 +214,7 @@ fn what_would_leave_it_open_is_refused() {
 #[test]
 #[ignore = "needs the image"]
 fn it_speaks_https_when_it_is_told_to() {
-    let lab = started(&["--env=JUPYTER_TLS=generate"], &[]);
+    let lab = started(&["--env=JUPYTER_TLS=generate"]);
     let token = printed(&lab);
     assert!(lab.logs().contains("https://127.0.0.1:8888/lab?token="), "{}", lab.logs());
     let answers =
@@ -236,7 +232,7 @@ fn it_speaks_https_when_it_is_told_to() {
     let make = "cd /tls; for name in one other; do openssl req -x509 -newkey rsa:2048 -nodes -days 9 -subj /CN=$name -keyout $name.key -out $name.crt; done; chmod 644 *";
     run(&["--user=0", &tls], "devel", &["sh", "-c", make]).expect(0, &[]);
     let certificate = "--env=JUPYTER_CERT_FILE=/tls/one.crt";
-    let own = started(&[&tls, certificate, "--env=JUPYTER_KEY_FILE=/tls/one.key"], &[]);
+    let own = started(&[&tls, certificate, "--env=JUPYTER_KEY_FILE=/tls/one.key"]);
     let shown = own.output(&["sh", "-c", "openssl s_client -connect 127.0.0.1:8888 </dev/null 2>/dev/null"]);
     assert!(shown.contains("CN=one"), "{shown}");
     drop(own);
@@ -257,7 +253,7 @@ fn it_speaks_https_when_it_is_told_to() {
 fn a_password_opens_it() {
     let make = "import jupyter_server.auth as a; print(a.passwd('correct horse'), end='')";
     let hash = run(&[], "devel", &["python", "-c", make]).expect(0, &[]).stdout.clone();
-    let lab = started(&[&format!("--env=JUPYTER_PASSWORD_HASH={hash}")], &[]);
+    let lab = started(&[&format!("--env=JUPYTER_PASSWORD_HASH={hash}")]);
     let form = |password: &str| {
         let kind = "application/x-www-form-urlencoded";
         json!({"Cookie": "$jar", "X-XSRFToken": "$xsrf", "Content-Type": kind, "body": format!("password={password}")})
@@ -288,7 +284,7 @@ fn its_kernel_and_its_terminal_are_those_of_the_container() {
         "--env=JUPYTER_TOKEN=given-by-the-test",
         &format!("--env=A={value}"),
     ];
-    let lab = started(&options, &[]);
+    let lab = started(&options);
     let logs = lab.logs();
     assert!(logs.contains("jupyter: opens /tmp/home-4242, not /workspace/notebooks"), "{logs}");
     assert!(!logs.contains("given-by-the-test"), "{logs}");

@@ -16,7 +16,8 @@ c.ServerApp.open_browser = False
 # Not a login shell, whose profile would set another PATH: a terminal sees what `docker exec` sees.
 c.ServerApp.terminado_settings = {"shell_command": [os.environ.get("SHELL") or "/bin/bash"]}
 
-# No word to anybody outside: no news, no looking for updates, no list of extensions from PyPI.
+# No word to anybody outside: no news, no looking for updates, no list of extensions from PyPI. That the page does not
+# ask whether it may is in /etc/jupyter/labconfig.
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.handlers.announcements.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
