@@ -3,10 +3,10 @@
 use super::App;
 use crate::catalog::Catalog;
 use crate::cli::Ci as Args;
-use crate::problem::{Id, refuse};
+use crate::problem::{Exit, Id, refuse};
 use crate::runner::Step;
 use anyhow::Result;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs the checks one after the other; the first that fails ends it.
 pub fn run(app: &App, args: &Args) -> Result<()> {
@@ -19,7 +19,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     for step in &steps {
         let began = Instant::now();
         app.out.say(&format!("── {}: {}", step.reason, step.to_line()));
-        if !step.passthrough()?.success() {
+        if !passes(app, step)? {
             let cure = "see the lines above; run this one command again until it passes";
             return refuse(Id::Check, &step.reason, format!("`{}` failed", step.to_line()), cure);
         }
@@ -27,6 +27,23 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     }
     app.out.say(&format!("all {} checks passed in {:.0} s", steps.len(), start.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// How often a check is tried that the host or the network stood in the way of, and the pause before it is tried again.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Whether a check passes. A network that is away for a moment is no failure of what is checked.
+fn passes(app: &App, step: &Step) -> Result<bool> {
+    for _ in 1..TRIES {
+        let status = step.passthrough()?;
+        if status.code() != Some(Exit::Unusable as i32) {
+            return Ok(status.success());
+        }
+        app.out.say(&format!("── {}: once more in {} s", step.reason, PAUSE.as_secs()));
+        std::thread::sleep(PAUSE);
+    }
+    Ok(step.passthrough()?.success())
 }
 
 fn steps(fast: bool, catalog: &Catalog) -> Result<Vec<Step>> {
