@@ -62,16 +62,25 @@ impl Browser {
         asked["result"]["value"].clone()
     }
 
+    /// Whether an expression of the page becomes true in time.
     #[track_caller]
-    fn wait(&mut self, expression: &str) {
+    fn becomes(&mut self, expression: &str, seconds: u64) -> bool {
         let start = Instant::now();
         while self.value(expression) != Value::Bool(true) {
-            if start.elapsed() > Duration::from_secs(60) {
-                self.picture("failed");
-                let text = self.value("document.body.innerText");
-                panic!("not within 60 s: {expression}; see failed.png; the page says {text}");
+            if start.elapsed() > Duration::from_secs(seconds) {
+                return false;
             }
             std::thread::sleep(Duration::from_millis(200));
+        }
+        true
+    }
+
+    #[track_caller]
+    fn wait(&mut self, expression: &str) {
+        if !self.becomes(expression, 60) {
+            self.picture("failed");
+            let text = self.value("document.body.innerText");
+            panic!("not within 60 s: {expression}; see failed.png; the page says {text}");
         }
     }
 
@@ -147,7 +156,7 @@ fn a_notebook_is_opened_and_a_cell_runs() {
     browser.enter(0);
     browser.click(".jp-LauncherCard[data-category='Notebook']");
     browser.wait("!!document.querySelector('.jp-Notebook .cm-content')");
-    browser.wait("!!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')");
+    browser.wait("document.querySelector('#jp-main-statusbar').innerText.includes('| Idle')");
     browser.click(".jp-Notebook .cm-content");
     browser.write("import sys, torch; print(sys.prefix, torch.__version__, int(torch.ones(2, 3).sum()))");
     browser.enter(8);
