@@ -60,7 +60,8 @@ fn steps(fast: bool, catalog: &Catalog) -> Result<Vec<Step>> {
     ];
     if !fast {
         let default = catalog.defaults.release.as_str();
-        let ignored = ["test", "--workspace", "--locked", "--", "--ignored", "--test-threads=1"];
+        let ignored =
+            ["test", "--workspace", "--locked", "--no-fail-fast", "--", "--ignored", "--test-threads=1"];
         steps.extend([
             xtask("build and smoke test", &["build", "--all", "--release", default]),
             cargo("tests with the real engine and images", &ignored),
