@@ -66,6 +66,7 @@ fn digest(text: &str) -> &str {
 #[test]
 #[ignore = "builds a base on a root of a registry"]
 fn a_root_of_a_registry_is_built_upon() {
+    xtask_in(&project(), &["engine", "up"], &[]).expect(0, &[]);
     let registry = Registry::start();
     let image = registry.name("debian:trixie-slim");
     let folder = tempfile::tempdir().unwrap();
@@ -90,7 +91,7 @@ fn a_root_of_a_registry_is_built_upon() {
     run(&["render"]).expect(0, &[]);
     run(&["check"]).expect(0, &[]);
     run(&["build", "--variant", "runtime"]).expect(0, &["not-gpu-tested", "tagged on-registry:2.15-runtime"]);
-    let inside = "run --rm --network none on-registry:2.15-runtime sh -c 'command -v tini openssl; id -un; ls -d /workspace'";
+    let inside = "run --rm --network none on-registry:2.15-runtime sh -c 'command -v tini && command -v openssl && id -un && ls -d /workspace'";
     let said = docker(&project(), &[], &project(), inside);
     assert_eq!(said.expect(0, &[]).stdout, "/usr/bin/tini\n/usr/bin/openssl\nuser\n/workspace\n");
     docker(&project(), &[], &project(), "image rm on-registry:2.15-runtime").expect(0, &[]);
