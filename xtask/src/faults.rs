@@ -70,7 +70,7 @@ const PHRASES: &[(Id, &[&str])] = &[
 
 /// What a registry's refusal means.
 const REGISTRY: &[(Id, &[&str])] = &[
-    (Id::RateLimit, &["toomanyrequests", "too many requests", "429", "rate limit"]),
+    (Id::RateLimit, &["toomanyrequests", "too many requests", "rate limit"]),
     (
         Id::RegistryAuth,
         &[
@@ -82,7 +82,7 @@ const REGISTRY: &[(Id, &[&str])] = &[
             "no basic auth",
         ],
     ),
-    (Id::BaseGone, &["manifest unknown", "name unknown", "not found", "404"]),
+    (Id::BaseGone, &["manifest unknown", "name unknown", "not found"]),
 ];
 
 /// An address without the `user:password@` of its authority, wherever it stands in a text.
