@@ -23,7 +23,7 @@ const SETUID: [&str; 13] = [
 ];
 
 /// What everybody may write: the folders for that, and the file by which uv of several users takes turns.
-const WRITABLE: [&str; 4] = ["opt/venv/.lock", "run/lock", "tmp", "var/tmp"];
+const WRITABLE: [&str; 3] = ["run/lock", "tmp", "var/tmp"];
 
 /// Keys that packages bring to try themselves with.
 const KEYS: [&str; 1] = ["opt/venv/lib/python3.13/site-packages/tornado/test/test.key"];
