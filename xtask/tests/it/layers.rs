@@ -22,7 +22,7 @@ const SETUID: [&str; 13] = [
     "usr/sbin/unix_chkpwd",
 ];
 
-/// What everybody may write: the folders for that, and the file by which uv of several users takes turns.
+/// What everybody may write: the folders for that.
 const WRITABLE: [&str; 3] = ["run/lock", "tmp", "var/tmp"];
 
 /// Keys that packages bring to try themselves with.
