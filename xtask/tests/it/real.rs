@@ -286,7 +286,8 @@ fn a_wheel_with_another_hash_is_refused() {
     let lock = std::fs::read_to_string(copy.path("images/lock.json")).unwrap();
     let filelock = lock.split("\"name\": \"filelock\"").nth(1).unwrap();
     let hash = filelock.split("\"sha256\": \"").nth(1).unwrap().split('"').next().unwrap();
-    copy.edit_file("images/lock.json", hash, &"0".repeat(64));
+    // The same file serves every platform and release.
+    std::fs::write(copy.path("images/lock.json"), lock.replace(hash, &"0".repeat(64))).unwrap();
     copy.xtask(&["render"]).expect(0, &[]);
     let state = project().join("target/xtask").display().to_string();
     let outcome = copy.xtask_with(&["build", "--variant", "runtime", "--state", &state], &[]);
