@@ -3,6 +3,7 @@
 use crate::problem::{Id, refuse};
 use crate::runner::Step;
 use anyhow::Result;
+use std::sync::OnceLock;
 
 /// What `/etc/os-release` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,10 +28,19 @@ pub struct Host {
 }
 
 impl Host {
-    /// Asks dpkg.
+    /// Asks dpkg, once: every root and every layer on one wants to know, and the answer does not change.
     ///
     /// Errors: `E_HOST` where the system is neither Debian nor Ubuntu; `E_TOOL` where dpkg is missing.
     pub fn read() -> Result<Host> {
+        static KNOWN: OnceLock<Host> = OnceLock::new();
+        if let Some(known) = KNOWN.get() {
+            return Ok(known.clone());
+        }
+        let host = Host::ask()?;
+        Ok(KNOWN.get_or_init(|| host).clone())
+    }
+
+    fn ask() -> Result<Host> {
         let os = os_release();
         if !["debian", "ubuntu"].contains(&os.id.as_str()) {
             return refuse(

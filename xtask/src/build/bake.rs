@@ -1,7 +1,6 @@
 //! One bake invocation for everything that is to be built.
 
 use super::secrets::Secrets;
-use super::sources::AptSecrets;
 use crate::catalog::{Catalog, Platform};
 use crate::engine::{Capabilities, Engine, ImageStore};
 use crate::plan::Planned;
@@ -22,7 +21,7 @@ pub struct Bake<'a> {
     /// What build steps are given in secret.
     pub secrets: &'a Secrets,
     /// What apt is given in secret, where a root is an image.
-    pub apt: Option<&'a AptSecrets>,
+    pub apt: Option<&'a Secrets>,
     /// The platform.
     pub platform: Platform,
     /// The commit of the project, or `unknown`.
@@ -108,11 +107,9 @@ impl Bake<'_> {
         }
         settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]).collect()
     }
-}
 
-impl Bake<'_> {
     fn secret_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        self.secrets.files().chain(self.apt.into_iter().flat_map(AptSecrets::files))
+        self.secrets.files().chain(self.apt.into_iter().flat_map(Secrets::files))
     }
 
     /// Targets whose steps reach for something outside: the root, the bases, and the tiers of the images.

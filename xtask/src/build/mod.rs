@@ -21,4 +21,4 @@ pub use progress::Phases;
 pub use report::Report;
 pub use roots::Roots;
 pub use secrets::Secrets;
-pub use sources::AptSecrets;
+pub use sources::apt_secrets;

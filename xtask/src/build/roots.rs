@@ -30,81 +30,80 @@ impl Roots<'_> {
     /// locked is told, or refused with `locked`.
     ///
     /// Errors: `E_ROOT_MOVED`, a problem a package; what bootstrapping runs into.
-    pub fn provide(&self, name: &str, stacks: &Stacks, locked: bool) -> Result<Ground> {
-        if let Some(reference) = self.catalog.roots[name].reference() {
-            return Ok(Ground::Image(reference));
-        }
-        let root = self.one(&self.spec(name), &format!("root {name}"), self.locked(name), locked)?;
-        let mut packages = BTreeMap::new();
-        for (layer, stack) in stacks {
-            let spec = stack.iter().fold(self.spec(name), RootSpec::with);
-            let what = format!("packages of {layer}");
-            let layout = self.one(&spec, &what, self.locked_packages(name, layer), locked)?;
-            packages.insert(layer.clone(), layout);
-        }
-        Ok(Ground::Made { root, packages })
+    pub fn provide(&self, root: &str, stacks: &Stacks, locked: bool) -> Result<Ground> {
+        self.ground(root, stacks, |spec, layer| {
+            let layout = root::provide(spec, self.state, false, self.say)?;
+            let what = match layer {
+                None => format!("root {root}"),
+                Some(layer) => format!("packages of {layer}"),
+            };
+            let moved = self.locked(root, layer).map(|lock| moved(lock, &layout)).unwrap_or_default();
+            self.tell(&what, moved, locked)?;
+            Ok(layout)
+        })
     }
 
-    fn one(
+    /// The same without making anything: what is here, or else what was locked.
+    pub fn known(&self, root: &str, stacks: &Stacks) -> Result<Ground> {
+        self.ground(root, stacks, |spec, layer| {
+            if let Some(layout) = root::cached(spec, self.state)? {
+                return Ok(layout);
+            }
+            let name = layer.map_or_else(|| root.to_owned(), |layer| format!("{root}-{layer}"));
+            let locked = self.locked(root, layer);
+            Ok(RootLayout {
+                dir: self.state.join("roots").join(name),
+                digest: locked.map(|locked| locked.digest.clone()).unwrap_or_default(),
+                diff_id: String::new(),
+                bytes: locked.map(|locked| locked.bytes).unwrap_or_default(),
+                packages: locked.map(|locked| locked.packages.clone()).unwrap_or_default(),
+                cached: false,
+            })
+        })
+    }
+
+    /// A root with the layers on it, each as `layout` gives it; the root itself is no layer.
+    fn ground(
         &self,
-        spec: &RootSpec,
-        what: &str,
-        lock: Option<&LockedRoot>,
-        locked: bool,
-    ) -> Result<RootLayout> {
-        let layout = root::provide(spec, self.state, false, self.say)?;
-        let moved = lock.map(|lock| moved(lock, &layout)).unwrap_or_default();
+        root: &str,
+        stacks: &Stacks,
+        layout: impl Fn(&RootSpec, Option<&str>) -> Result<RootLayout>,
+    ) -> Result<Ground> {
+        if let Some(reference) = self.catalog.roots[root].reference() {
+            return Ok(Ground::Image(reference));
+        }
+        let spec = RootSpec::new(self.catalog, root, self.platform, self.lock.epoch, self.sources.clone());
+        let made = layout(&spec, None)?;
+        let mut packages = BTreeMap::new();
+        for (layer, stack) in stacks {
+            let spec = stack.iter().fold(spec.clone(), RootSpec::with);
+            packages.insert(layer.clone(), layout(&spec, Some(layer))?);
+        }
+        Ok(Ground::Made { root: made, packages })
+    }
+
+    /// Tells what moved since the lock was made, or refuses it where the packages must be the `locked` ones.
+    fn tell(&self, what: &str, moved: Vec<String>, locked: bool) -> Result<()> {
         if locked {
             let cure = "give a snapshot mirror of the lock's date with --apt-sources, or run `cargo xtask lock --update`";
             let place = format!("{FILE}: {what}");
             let problem = |what| Problem::new(Id::RootMoved, place.as_str(), what, cure);
-            all_or_nothing(moved.into_iter().map(problem).collect())?;
-        } else if !moved.is_empty() {
+            return all_or_nothing(moved.into_iter().map(problem).collect());
+        }
+        if !moved.is_empty() {
             (self.say)(&format!("the {what} moved since it was locked; taking the new packages:"));
             moved.iter().for_each(|line| (self.say)(&format!("  {line}")));
         }
-        Ok(layout)
+        Ok(())
     }
 
-    /// The same without making anything: what is here, or else what was locked.
-    pub fn known(&self, name: &str, stacks: &Stacks) -> Result<Ground> {
-        if let Some(reference) = self.catalog.roots[name].reference() {
-            return Ok(Ground::Image(reference));
-        }
-        let root = self.here(&self.spec(name), name, self.locked(name))?;
-        let mut packages = BTreeMap::new();
-        for (layer, stack) in stacks {
-            let spec = stack.iter().fold(self.spec(name), RootSpec::with);
-            let layout = self.here(&spec, &format!("{name}-{layer}"), self.locked_packages(name, layer))?;
-            packages.insert(layer.clone(), layout);
-        }
-        Ok(Ground::Made { root, packages })
-    }
-
-    fn here(&self, spec: &RootSpec, name: &str, locked: Option<&LockedRoot>) -> Result<RootLayout> {
-        if let Some(layout) = root::cached(spec, self.state)? {
-            return Ok(layout);
-        }
-        Ok(RootLayout {
-            dir: self.state.join("roots").join(name),
-            digest: locked.map(|locked| locked.digest.clone()).unwrap_or_default(),
-            diff_id: String::new(),
-            bytes: locked.map(|locked| locked.bytes).unwrap_or_default(),
-            packages: locked.map(|locked| locked.packages.clone()).unwrap_or_default(),
-            cached: false,
-        })
-    }
-
-    fn spec(&self, name: &str) -> RootSpec {
-        RootSpec::new(self.catalog, name, self.platform, self.lock.epoch, self.sources.clone())
-    }
-
-    fn locked(&self, name: &str) -> Option<&LockedRoot> {
-        self.lock.roots.get(name)?.get(&self.platform)
-    }
-
-    fn locked_packages(&self, root: &str, layer: &str) -> Option<&LockedRoot> {
-        self.lock.packages.get(root)?.get(layer)?.get(&self.platform)
+    /// What the lock has of a root, or of a layer on it.
+    fn locked(&self, root: &str, layer: Option<&str>) -> Option<&LockedRoot> {
+        let platforms = match layer {
+            None => self.lock.roots.get(root)?,
+            Some(layer) => self.lock.packages.get(root)?.get(layer)?,
+        };
+        platforms.get(&self.platform)
     }
 }
 

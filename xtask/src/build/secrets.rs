@@ -22,18 +22,22 @@ impl Secrets {
     ///
     /// Errors: `E_TLS` when a named CA file is not there.
     pub fn gather(ca_cert: Option<&Path>) -> Result<Secrets> {
+        let ca = ca_bundle(ca_cert, |name| std::env::var_os(name).map(PathBuf::from))?;
+        let index = Index::of(|name| std::env::var(name).ok(), &pip_configuration());
+        let texts = index.into_iter().flat_map(|index| [("pip", index.pip()), ("uv", index.uv())]);
+        let mut secrets = Secrets::of_texts(texts)?;
+        secrets.files.extend(ca.map(|ca| ("ca", ca)));
+        Ok(secrets)
+    }
+
+    /// Texts by their ids, each in a file of its own.
+    pub fn of_texts(texts: impl IntoIterator<Item = (&'static str, String)>) -> Result<Secrets> {
         let folder = tempfile::tempdir().context("a private folder for secrets")?;
         let mut files = BTreeMap::new();
-        if let Some(ca) = ca_bundle(ca_cert, |name| std::env::var_os(name).map(PathBuf::from))? {
-            files.insert("ca", ca);
-        }
-        let index = Index::of(|name| std::env::var(name).ok(), &pip_configuration());
-        if let Some(index) = index {
-            for (id, text) in [("pip", index.pip()), ("uv", index.uv())] {
-                let path = folder.path().join(id);
-                std::fs::write(&path, text)?;
-                files.insert(id, path);
-            }
+        for (id, text) in texts {
+            let path = folder.path().join(id);
+            std::fs::write(&path, text)?;
+            files.insert(id, path);
         }
         Ok(Secrets { files, _folder: folder })
     }

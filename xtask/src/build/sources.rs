@@ -1,45 +1,24 @@
 //! What apt is told, in secret, while packages are installed into a root that is an image of a registry: the way out, and
 //! the host's mirrors of that suite where the host names some. Nothing of it stays in the image.
 
+use super::secrets::Secrets;
 use crate::apt::{Archives, Family, Host, Source, host_configuration};
 use crate::catalog::{Distribution, Root};
-use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
-
-/// Files given to the steps that install packages. The folder goes when this is dropped.
-#[derive(Debug)]
-pub struct AptSecrets {
-    files: Vec<(&'static str, PathBuf)>,
-    _folder: tempfile::TempDir,
-}
+use anyhow::Result;
+use std::path::Path;
 
 /// Where the steps find the CA and the sources: templates/parts/install.tera.
 const CA: &str = "/run/secrets/ca.crt";
 const SOURCES: &str = "/run/secrets/sources.list";
 
-impl AptSecrets {
-    /// For one root; `has_ca` tells that the steps are given the host's CA. `state` is the folder for private things.
-    pub fn of(root: &Root, has_ca: bool, state: &Path) -> Result<AptSecrets> {
-        let folder = tempfile::tempdir().context("a private folder for secrets")?;
-        let sources = mirrors(root, state);
-        let mut files = Vec::new();
-        // A host without an apt of its own has nothing to add.
-        let inherited = host_configuration().unwrap_or_default();
-        let texts = [("apt", Some(options(&inherited, has_ca, sources.is_some()))), ("sources", sources)];
-        for (id, text) in texts {
-            if let Some(text) = text {
-                let path = folder.path().join(id);
-                std::fs::write(&path, text)?;
-                files.push((id, path));
-            }
-        }
-        Ok(AptSecrets { files, _folder: folder })
-    }
-
-    /// Id and file of each.
-    pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        self.files.iter().map(|(id, path)| (*id, path.as_path()))
-    }
+/// What apt is told for one root; `has_ca` tells that the steps are given the host's CA. `state` is the folder for private
+/// things.
+pub fn apt_secrets(root: &Root, has_ca: bool, state: &Path) -> Result<Secrets> {
+    let sources = mirrors(root, state);
+    // A host without an apt of its own has nothing to add.
+    let inherited = host_configuration().unwrap_or_default();
+    let options = options(&inherited, has_ca, sources.is_some());
+    Secrets::of_texts([("apt", options)].into_iter().chain(sources.map(|text| ("sources", text))))
 }
 
 /// The host's mirrors of a root's suite; none where the host names none of that distribution.

@@ -1,7 +1,7 @@
 //! The order of a build: everything that is decided before something runs, and the commands that come of it.
 
 use super::App;
-use crate::build::{self, AptSecrets, Bake, Images, Roots, Secrets, candidate, registry};
+use crate::build::{self, Bake, Images, Roots, Secrets, apt_secrets, candidate, registry};
 use crate::catalog::Platform;
 use crate::cli::{Build as Args, Select};
 use crate::engine::{Capabilities, Engine};
@@ -46,7 +46,7 @@ pub struct Prepared {
     pub existing: Existing,
     /// What is done, image by image.
     pub plans: Vec<Planned>,
-    apt: Option<AptSecrets>,
+    apt: Option<Secrets>,
 }
 
 impl Prepared {
@@ -97,7 +97,7 @@ impl<'a> Order<'a> {
         };
         let plans = self.plans(&existing, chosen, (root, &ground))?;
         let it = &self.project.catalog.roots[root];
-        let apt = it.image.is_some().then(|| AptSecrets::of(it, self.secrets.has_ca(), self.app.state()));
+        let apt = it.image.is_some().then(|| apt_secrets(it, self.secrets.has_ca(), self.app.state()));
         Ok(Prepared { root: root.to_owned(), ground, existing, plans, apt: apt.transpose()? })
     }
 
@@ -136,7 +136,8 @@ impl<'a> Order<'a> {
     ///
     /// Errors: `E_ENGINE` for a buildx that cannot do it.
     pub fn bake(&self, engine: &Engine, prepared: &Prepared, plans: &[&Planned]) -> Result<Step> {
-        let can = if engine.answers() { engine.capabilities()? } else { Capabilities::of_private() };
+        let unstarted = Capabilities::of_private();
+        let can = if engine.answers() { engine.capabilities()? } else { &unstarted };
         if engine.build_network().is_some() && !can.bake_network {
             return refuse(
                 Id::Engine,
@@ -156,7 +157,7 @@ impl<'a> Order<'a> {
             builder: self.args.builder.as_deref(),
             mirror: self.args.mirror.as_deref(),
         };
-        Ok(bake.step(engine, &can))
+        Ok(bake.step(engine, can))
     }
 
     /// The smoke test of an image.

@@ -15,11 +15,14 @@ pub use status::{Status, down, prune, status};
 use crate::runner::Step;
 use anyhow::Result;
 use private::Private;
+use std::cell::OnceCell;
 use std::path::Path;
 
 /// An engine that was chosen. It need not run yet.
 pub struct Engine {
     private: Option<Private>,
+    /// What it answered: that does not change while a command runs.
+    capabilities: OnceCell<Capabilities>,
 }
 
 impl Engine {
@@ -32,7 +35,7 @@ impl Engine {
             Kind::Docker => None,
             Kind::Private => Some(Private::new(state, suite)?),
         };
-        Ok(Engine { private })
+        Ok(Engine { private, capabilities: OnceCell::new() })
     }
 
     /// Whose engine it is.
@@ -84,11 +87,15 @@ impl Engine {
         self.private.as_ref().map(|_| "host")
     }
 
-    /// What the engine can do, asked of it. It must be up.
+    /// What the engine can do, asked of it once. It must be up.
     ///
     /// Errors: `E_ENGINE` where it does not answer.
-    pub fn capabilities(&self) -> Result<Capabilities> {
-        capabilities::ask(self)
+    pub fn capabilities(&self) -> Result<&Capabilities> {
+        if let Some(known) = self.capabilities.get() {
+            return Ok(known);
+        }
+        let asked = capabilities::ask(self)?;
+        Ok(self.capabilities.get_or_init(|| asked))
     }
 
     /// Where the engine keeps its data and how much room is left there; none where that is on another machine.

@@ -45,7 +45,7 @@ pub fn status(choice: Choice, state: &Path, suite: &str) -> Result<Status> {
         let capabilities = engine.capabilities()?;
         status.image_store = Some(capabilities.image_store);
         if engine.private.is_none() {
-            status.versions.insert("docker".to_owned(), capabilities.version);
+            status.versions.insert("docker".to_owned(), capabilities.version.clone());
         }
         if let Some(disk) = engine.disk()? {
             status.data_root = Some(disk.root);

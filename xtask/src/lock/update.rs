@@ -68,18 +68,18 @@ pub fn update(
         };
         running.into_iter().map(done).collect::<Result<_>>()
     })?;
-    let kept = |part: &str| same(part).cloned();
-    lock_roots(catalog, resolved, &mut lock, update, kept)?;
+    lock_roots(catalog, resolved, &mut lock, update, same)?;
     Ok(lock)
 }
 
-/// Makes the roots and the layers of packages on them, but for those that are `kept` by the name of their input.
-fn lock_roots(
+/// Makes the roots and the layers of packages on them, but for those whose input, by its name, is the `same` as in an old
+/// lock: these it gives.
+fn lock_roots<'o>(
     catalog: &Catalog,
     resolved: &BTreeMap<String, Resolved>,
     lock: &mut Lock,
     update: &Update,
-    kept: impl Fn(&str) -> Option<Lock>,
+    same: impl Fn(&str) -> Option<&'o Lock>,
 ) -> Result<()> {
     let (host, epoch) = (Platform::host(), lock.epoch);
     let here = |root: &str| {
@@ -88,9 +88,9 @@ fn lock_roots(
     };
     let made = |spec: &RootSpec| Ok::<_, anyhow::Error>(BTreeMap::from([(host, lock_root(spec, update)?)]));
     for name in catalog.roots.iter().filter(|(_, root)| root.image.is_none()).map(|(name, _)| name) {
-        let kept = kept(&format!("roots.{name}")).and_then(|mut old| old.roots.remove(name));
+        let kept = same(&format!("roots.{name}")).and_then(|old| old.roots.get(name));
         if kept.is_some() || catalog.defaults.platforms.contains(&host) {
-            let root = kept.map_or_else(|| made(&here(name)), Ok)?;
+            let root = kept.map_or_else(|| made(&here(name)), |kept| Ok(kept.clone()))?;
             lock.roots.insert(name.clone(), root);
         }
     }
@@ -99,15 +99,14 @@ fn lock_roots(
         let mut stacks: Vec<_> = stacks.into_iter().collect();
         stacks.sort_by_key(|(_, stack)| stack.len());
         for (name, stack) in stacks {
-            let kept = kept(&format!("packages.{root}.{name}"));
-            let kept = kept.and_then(|mut old| old.packages.get_mut(&root)?.remove(&name));
-            let layer = kept.map_or_else(
-                || {
+            let old = same(&format!("packages.{root}.{name}"));
+            let layer = match old.and_then(|old| old.packages.get(&root)?.get(&name)) {
+                Some(kept) => kept.clone(),
+                None => {
                     (update.progress)(&format!("packages of {name}"));
-                    made(&stack.iter().fold(here(&root), RootSpec::with))
-                },
-                Ok,
-            )?;
+                    made(&stack.iter().fold(here(&root), RootSpec::with))?
+                }
+            };
             lock.packages.entry(root.clone()).or_default().insert(name, layer);
         }
     }

@@ -240,31 +240,37 @@ pub fn cached(spec: &RootSpec, state: &Path) -> Result<Option<RootLayout>> {
 pub fn provide(spec: &RootSpec, state: &Path, fresh: bool, say: &dyn Fn(&str)) -> Result<RootLayout> {
     std::fs::create_dir_all(state).with_context(|| format!("creating {}", state.display()))?;
     let state = &state.canonicalize()?;
-    let below = spec.below.as_ref().map(|below| provide(below, state, false, say)).transpose()?;
-    let sources = Sources::of(spec, state)?;
-    let roots = state.join("roots");
-    let place = roots.join(spec.key(&sources, below.as_ref())?);
-    if !fresh && let Some(layout) = cache::take(&place) {
-        return Ok(layout);
-    }
-    bootstrap::can_run(spec.platform)?;
-    let tool = tool::find(spec, state, &sources, say)?;
-    let work = cache::work_folder(&roots)?;
-    let stack = stack(spec, state)?;
-    let made = bootstrap::run(spec, &sources, &tool, &stack, work.path(), say)?;
-    say(&format!("root {}: writing the OCI layout", spec.suite));
-    let layout = layout::write(&work.path().join("layout"), spec, &made)?;
-    cache::put(layout, &place, work.path())
+    provide_stack(spec, state, fresh, say)?.pop().context("a stack of roots that is empty")
 }
 
-/// Everything below a wish, the lowest first; it was provided before.
-fn stack(spec: &RootSpec, state: &Path) -> Result<Vec<RootLayout>> {
-    let mut stack = Vec::new();
-    let mut next = spec.below.as_deref();
-    while let Some(below) = next {
-        stack.push(cached(below, state)?.context("a root that was there a moment ago is gone")?);
-        next = below.below.as_deref();
-    }
-    stack.reverse();
+/// A wish with everything below it, the lowest first; only what is wished for itself is ever `fresh`.
+fn provide_stack(spec: &RootSpec, state: &Path, fresh: bool, say: &dyn Fn(&str)) -> Result<Vec<RootLayout>> {
+    let mut stack = match &spec.below {
+        Some(below) => provide_stack(below, state, false, say)?,
+        None => Vec::new(),
+    };
+    let sources = Sources::of(spec, state)?;
+    let place = state.join("roots").join(spec.key(&sources, stack.last())?);
+    let there = if fresh { None } else { cache::take(&place) };
+    let own = there.map_or_else(|| make(spec, &sources, &stack, &place, state, say), Ok)?;
+    stack.push(own);
     Ok(stack)
+}
+
+/// Makes what a wish adds to the stack below it, and puts it in its place.
+fn make(
+    spec: &RootSpec,
+    sources: &Sources,
+    stack: &[RootLayout],
+    place: &Path,
+    state: &Path,
+    say: &dyn Fn(&str),
+) -> Result<RootLayout> {
+    bootstrap::can_run(spec.platform)?;
+    let tool = tool::find(spec, state, sources, say)?;
+    let work = cache::work_folder(&state.join("roots"))?;
+    let made = bootstrap::run(spec, sources, &tool, stack, work.path(), say)?;
+    say(&format!("root {}: writing the OCI layout", spec.suite));
+    let layout = layout::write(&work.path().join("layout"), spec, &made)?;
+    cache::put(layout, place, work.path())
 }

@@ -1,6 +1,6 @@
 //! Real containers of the images, in the engine that the program uses.
 
-use crate::support::{Outcome, project, xtask_in};
+use crate::support::{Outcome, docker_environment, project};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -19,10 +19,7 @@ pub fn docker(words: &[&str]) -> Outcome {
 /// The same, for whoever wants to speak with it.
 pub fn client(words: &[&str]) -> Command {
     static ENVIRONMENT: OnceLock<String> = OnceLock::new();
-    let environment = ENVIRONMENT.get_or_init(|| {
-        let dry = xtask_in(&project(), &["smoke", "--image", "any", "--dry-run"], &[]);
-        dry.expect(0, &[]).stdout.split_once("docker run ").unwrap().0.to_owned()
-    });
+    let environment = ENVIRONMENT.get_or_init(|| docker_environment(&project(), &[]));
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{environment} exec docker \"$@\""), "docker"]).args(words);
     command

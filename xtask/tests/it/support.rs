@@ -66,12 +66,17 @@ pub fn xtask_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Outcome {
     Outcome::of(command.envs(env.iter().copied()).output().unwrap())
 }
 
-/// Docker's client for the engine that the program uses in a folder, from the program's own words; it runs in `within`.
-pub fn docker(folder: &Path, options: &[&str], within: &Path, args: &str) -> Outcome {
+/// The variables by which docker's client reaches the engine that the program uses in a folder, from the program's own
+/// words.
+pub fn docker_environment(folder: &Path, options: &[&str]) -> String {
     let ask = ["smoke", "--image", "any", "--dry-run"];
-    let line = xtask_in(folder, &[&ask[..], options].concat(), &[]).expect(0, &[]).stdout.clone();
-    let (environment, _) = line.split_once("docker run ").unwrap();
-    let line = format!("{environment} docker {args}");
+    let line = xtask_in(folder, &[&ask[..], options].concat(), &[]);
+    line.expect(0, &[]).stdout.split_once("docker run ").unwrap().0.to_owned()
+}
+
+/// Docker's client for that engine; it runs in `within`.
+pub fn docker(folder: &Path, options: &[&str], within: &Path, args: &str) -> Outcome {
+    let line = format!("{} docker {args}", docker_environment(folder, options));
     Outcome::of(Command::new("sh").args(["-c", &line]).current_dir(within).output().unwrap())
 }
 
