@@ -1,5 +1,11 @@
 //! The command line: every command with its help, and nothing that decides.
 
+mod host;
+mod registry;
+
+pub use host::{One, Run};
+pub use registry::{Freshness, Publish};
+
 use crate::catalog::Platform;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -268,53 +274,6 @@ pub struct Ci {
     /// Leave out what takes minutes: the build and smoke of the images
     #[arg(long)]
     pub fast: bool,
-}
-
-/// `publish`.
-#[derive(Args, Debug)]
-pub struct Publish {
-    /// Where to
-    #[arg(long, value_name = "REGISTRY")]
-    pub registry: String,
-    /// The state that the smoke report must have
-    #[arg(long, value_name = "STATE")]
-    pub require: Option<String>,
-    /// Sign what is published
-    #[arg(long)]
-    pub sign: bool,
-}
-
-/// `freshness`.
-#[derive(Args, Debug)]
-pub struct Freshness {
-    /// Whose tags
-    #[arg(long, value_name = "REGISTRY")]
-    pub registry: String,
-    /// The oldest that a moving tag may be
-    #[arg(long, value_name = "DURATION")]
-    pub max_age: humantime::Duration,
-}
-
-/// `run`.
-#[derive(Args, Debug)]
-pub struct Run {
-    /// Which variant
-    #[command(flatten)]
-    pub one: One,
-    /// GPUs to attach: all, 0,1, none
-    #[arg(long, value_name = "GPUS")]
-    pub gpus: Option<String>,
-    /// What to run instead of the variant's own command
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
-}
-
-/// One variant.
-#[derive(Args, Debug)]
-pub struct One {
-    /// Its name
-    #[arg(long, short = 'V', value_name = "NAME")]
-    pub variant: String,
 }
 
 /// `completions`.

@@ -1,0 +1,28 @@
+//! Commands that speak with a registry.
+
+use clap::Args;
+
+/// `publish`.
+#[derive(Args, Debug)]
+pub struct Publish {
+    /// Where to
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: String,
+    /// The state that the smoke report must have
+    #[arg(long, value_name = "STATE")]
+    pub require: Option<String>,
+    /// Sign what is published
+    #[arg(long)]
+    pub sign: bool,
+}
+
+/// `freshness`.
+#[derive(Args, Debug)]
+pub struct Freshness {
+    /// Whose tags
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: String,
+    /// The oldest that a moving tag may be
+    #[arg(long, value_name = "DURATION")]
+    pub max_age: humantime::Duration,
+}
