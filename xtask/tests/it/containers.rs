@@ -48,7 +48,7 @@ pub fn until<T>(what: &str, seconds: u64, mut ask: impl FnMut() -> Option<T>) ->
 
 /// The options, and what a test does not want to hear about, without a network unless one is named.
 fn with_defaults<'a>(options: &[&'a str]) -> Vec<&'a str> {
-    let mut words = vec!["--shm-size", "1g"];
+    let mut words = vec!["--pull", "never", "--shm-size", "1g"];
     if !options.contains(&"--network") {
         words.extend(["--network", "none"]);
     }

@@ -89,6 +89,30 @@ fn little_shared_memory_is_told_once() {
     assert_eq!(quiet.expect(0, &[]).stderr, "");
 }
 
+/// R4: what `torch.compile` makes is loaded from /tmp, which docker's own tmpfs forbids.
+#[test]
+#[ignore = "needs the image"]
+fn a_tmp_that_runs_nothing_is_told_once() {
+    let closed = run(&["--tmpfs=/tmp"], "runtime", &["true"]);
+    closed.expect(0, &["entrypoint: warning: nothing in /tmp can be executed", "--tmpfs /tmp:exec"]);
+    assert_eq!(closed.stderr.lines().count(), 1, "{closed:#?}");
+    for silent in
+        [&["--tmpfs=/tmp:exec"][..], &["--tmpfs=/tmp", "--env=TORCHINDUCTOR_CACHE_DIR=/workspace/.cache"]]
+    {
+        assert_eq!(run(silent, "runtime", &["true"]).expect(0, &[]).stderr, "", "{silent:?}");
+    }
+}
+
+/// R4, R14: a user without an account, on a root that is only read, compiles.
+#[test]
+#[ignore = "needs the image"]
+fn any_user_compiles() {
+    let script =
+        "import torch; print(torch.compile(lambda x: torch.sin(x) + x)(torch.zeros(4)).sum().item())";
+    let options = [&["--user", "4242:4242", "--env=ENTRYPOINT_QUIET=1"], &HARD[..]].concat();
+    assert_eq!(run(&options, "runtime", &["python", "-c", script]).expect(0, &[]).stdout, "0.0\n");
+}
+
 /// Locale and time zone are the container's; no frontend of a build lasts.
 #[test]
 #[ignore = "needs the image"]

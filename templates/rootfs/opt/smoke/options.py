@@ -18,7 +18,7 @@ def parse(description):
     parser.add_argument(
         "--expect", metavar="FILE", help="what was planned (default: expect.json beside this program, where it exists)"
     )
-    parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="for each check (300)")
+    parser.add_argument("--timeout", type=float, default=900, metavar="SECONDS", help="for each check (900)")
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", help="only these checks or groups (cpu, gpu, …), and what they rest on"
     )
