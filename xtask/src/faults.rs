@@ -24,6 +24,8 @@ const PHRASES: &[(Id, &[&str])] = &[
             "unable to get local issuer",
             "x509:",
             "tls handshake",
+            "received corrupt message",
+            "server gave http response to https client",
         ],
     ),
     (

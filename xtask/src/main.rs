@@ -11,6 +11,8 @@ mod engine;
 mod explain;
 mod faults;
 mod files;
+#[allow(dead_code, unused_imports)] // until registries and wheels are asked through it
+mod http;
 mod lint;
 mod lock;
 mod out;

@@ -2,13 +2,10 @@
 //!
 //! All of it reaches the steps as BuildKit secrets: in no layer, no history and no argument list.
 
-use crate::problem::{Id, refuse};
+use crate::http::ca_bundle;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Variables that name a bundle of CA certificates, the most deliberate first.
-const CA_VARIABLES: &[&str] = &["SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
 
 /// Files given to build steps as secrets. The folder that holds the written ones goes when this is dropped.
 #[derive(Debug)]
@@ -22,7 +19,7 @@ impl Secrets {
     ///
     /// Errors: `E_TLS` when a named CA file is not there.
     pub fn gather(ca_cert: Option<&Path>) -> Result<Secrets> {
-        let ca = ca_bundle(ca_cert, |name| std::env::var_os(name).map(PathBuf::from))?;
+        let ca = ca_bundle(ca_cert)?;
         let index = Index::of(|name| std::env::var(name).ok(), &pip_configuration());
         let texts = index.into_iter().flat_map(|index| [("pip", index.pip()), ("uv", index.uv())]);
         let mut secrets = Secrets::of_texts(texts)?;
@@ -50,24 +47,6 @@ impl Secrets {
     /// Id and file of each.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.files.iter().map(|(id, path)| (*id, path.as_path()))
-    }
-}
-
-/// The CA bundle that was named, and is there.
-fn ca_bundle(option: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Option<PathBuf>> {
-    let named = option.map(|path| ("--ca-cert", path.to_owned())).or_else(|| {
-        let set = CA_VARIABLES.iter().map(|name| (*name, variable(name)));
-        set.filter_map(|(name, path)| Some((name, path?))).find(|(_, path)| !path.as_os_str().is_empty())
-    });
-    match named {
-        None => Ok(None),
-        Some((_, path)) if path.is_file() => Ok(Some(std::path::absolute(path)?)),
-        Some((name, path)) => refuse(
-            Id::Tls,
-            name,
-            format!("there is no file `{}`", path.display()),
-            "give the PEM bundle of your CA, or unset it where there is no such proxy",
-        ),
     }
 }
 
@@ -162,14 +141,5 @@ mod tests {
         let variable = |name: &str| (name == "UV_DEFAULT_INDEX").then(|| "https://u.example".to_owned());
         assert_eq!(Index::of(variable, &conf).unwrap().url, "https://u.example");
         assert_eq!(Index::of(|_| None, &BTreeMap::new()), None);
-    }
-
-    #[test]
-    fn a_named_ca_must_be_there() {
-        let error = ca_bundle(Some(Path::new("/no/such/ca.pem")), |_| None).unwrap_err().to_string();
-        assert!(error.contains("E_TLS") && error.contains("--ca-cert") && error.contains("/no/such/ca.pem"));
-        let from_variable = |name: &str| (name == "PIP_CERT").then(|| PathBuf::from("/dev/null/x"));
-        assert!(ca_bundle(None, from_variable).unwrap_err().to_string().contains("PIP_CERT"));
-        assert_eq!(ca_bundle(None, |_| None).unwrap(), None);
     }
 }

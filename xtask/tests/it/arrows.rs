@@ -2,7 +2,7 @@
 
 /// From what everything stands on to what stands on everything.
 const ORDER: &[&str] = &[
-    "problem", "files", "digest", "out", "runner", "faults", "catalog", "compat", "resolve", "tiers",
+    "problem", "files", "digest", "out", "runner", "faults", "http", "catalog", "compat", "resolve", "tiers",
     "explain", "apt", "root", "lock", "tags", "render", "lint", "plan", "engine", "smoke", "build", "cli",
     "project", "commands",
 ];
