@@ -137,6 +137,14 @@ pub fn cure(id: Id) -> &'static str {
     }
 }
 
+/// A full disk, whichever file of ours met it: the system's own error, with the file as the place.
+pub fn of_full_disk(error: &anyhow::Error) -> Option<Refusal> {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let is_full = |io: &std::io::Error| matches!(io.kind(), StorageFull | QuotaExceeded);
+    let full = error.chain().find_map(|cause| cause.downcast_ref().filter(|io| is_full(io)))?;
+    Some(Problem::new(Id::Disk, error.to_string(), full.to_string(), cure(Id::Disk)).into())
+}
+
 /// An error for a failed program: a refusal with an id where its words are known, otherwise with `otherwise`.
 pub fn error(doing: &str, text: &str, otherwise: Id) -> anyhow::Error {
     let id = classify(text).unwrap_or(otherwise);
@@ -184,6 +192,17 @@ mod tests {
             assert_eq!(classify(text), Some(id), "{text}");
         }
         assert_eq!(classify("Segmentation fault"), None);
+    }
+
+    #[test]
+    fn a_full_disk_is_known_below_every_context() {
+        use anyhow::Context as _;
+        let error =
+            |code| Err::<(), _>(std::io::Error::from_raw_os_error(code)).context("writing /a/b").unwrap_err();
+        let said = of_full_disk(&error(28)).unwrap().to_string(); // ENOSPC
+        assert!(said.starts_with("error[E_DISK]: writing /a/b: No space left on device"), "{said}");
+        assert!(of_full_disk(&error(122)).is_some()); // EDQUOT
+        assert!(of_full_disk(&error(13)).is_none()); // EACCES
     }
 
     #[test]

@@ -1,21 +1,63 @@
 //! Files that are whole or not there.
 
 use anyhow::{Context, Result};
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
-/// Writes a file so that a reader sees the old content or the new one, even after a crash: beside it, synced, renamed.
+/// Writes a file so that a reader sees the old content or the new one, even after a crash or on a full disk: beside it,
+/// synced, renamed. Everybody may read it, whatever the umask.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
+    write_as(0o644, path, bytes)
+}
+
+/// The same, but only its owner may read it: sources and proxies can hold credentials.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_as(0o600, path, bytes)
+}
+
+fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    // A temporary file is private; what is written here is meant to be read.
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    file.as_file().sync_all()?;
-    file.persist(path).with_context(|| format!("writing {}", path.display()))?;
-    Ok(())
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().set_permissions(Permissions::from_mode(mode))?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("writing {}", path.display()))
+}
+
+/// A folder to work in, which goes when the value does; what runs that were killed left beside it goes now.
+///
+/// Everybody may enter it: apt's unprivileged methods must.
+pub fn work_folder(parent: &Path) -> Result<TempDir> {
+    std::fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
+    for name in names(parent).into_iter().filter(|name| is_orphan(name)) {
+        // Another process may be faster; mounts went with the process that made them.
+        std::fs::remove_dir_all(parent.join(name)).ok();
+    }
+    tempfile::Builder::new()
+        .prefix(&format!("work-{}-", std::process::id()))
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir_in(parent)
+        .with_context(|| format!("creating a folder in {}", parent.display()))
+}
+
+/// Whether a work folder's process is gone: `work-<pid>-…`.
+fn is_orphan(name: &str) -> bool {
+    let pid = name.strip_prefix("work-").and_then(|rest| rest.split('-').next());
+    pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+}
+
+/// The names in a folder; none where there is no folder.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 /// Every file below a folder, relative to it, in order.
@@ -49,5 +91,26 @@ mod tests {
         write(&dir.path().join("a"), b"3").unwrap();
         assert_eq!(walk(dir.path()).unwrap(), [PathBuf::from("a"), PathBuf::from("b/c")]);
         assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"3");
+    }
+    #[test]
+    fn what_may_hold_credentials_is_private_and_the_rest_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode =
+            |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o777;
+        write_private(&dir.path().join("a"), b"1").unwrap();
+        write(&dir.path().join("b"), b"1").unwrap();
+        assert_eq!((mode("a"), mode("b")), (0o600, 0o644));
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_and_what_a_running_one_needs_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = work_folder(dir.path()).unwrap();
+        std::fs::create_dir(dir.path().join("work-4194305-x")).unwrap(); // above the kernel's largest id
+        std::fs::create_dir(dir.path().join("0123456789abcdef")).unwrap();
+        let second = work_folder(dir.path()).unwrap();
+        assert!(own.path().exists() && second.path().exists());
+        assert!(!dir.path().join("work-4194305-x").exists());
+        assert!(dir.path().join("0123456789abcdef").exists());
     }
 }

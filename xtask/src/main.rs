@@ -11,13 +11,16 @@ mod engine;
 mod explain;
 mod faults;
 mod files;
+mod hold;
 #[allow(dead_code, unused_imports)] // until registries and wheels are asked through it
 mod http;
+mod interrupt;
 mod lint;
 mod lock;
 mod out;
 mod plan;
 mod problem;
+mod processes;
 mod project;
 mod render;
 mod resolve;
@@ -32,15 +35,22 @@ use problem::{Exit, Refusal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match commands::run(cli::Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
+    let cli = cli::Cli::parse();
+    let done = interrupt::listen().map_err(anyhow::Error::from).and_then(|()| commands::run(cli));
+    match (done, interrupt::check()) {
+        (Ok(()), _) => ExitCode::SUCCESS,
+        // Whatever failed then, failed because of it.
+        (Err(_), Err(interrupted)) => {
+            eprintln!("{interrupted}");
+            ExitCode::from(interrupted.exit())
+        }
+        (Err(error), Ok(())) => fail(&error),
     }
 }
 
 /// Prints an error in the one form that all commands share, and gives the exit code of the contract.
 fn fail(error: &anyhow::Error) -> ExitCode {
-    match error.downcast_ref::<Refusal>() {
+    match error.downcast_ref::<Refusal>().cloned().or_else(|| faults::of_full_disk(error)) {
         Some(refusal) => {
             eprintln!("{refusal}");
             ExitCode::from(refusal.exit() as u8)

@@ -3,15 +3,28 @@
 //! A command is a value ([`Step`]) before it is run: `--dry-run` prints it, a test compares it, and a double on `PATH`
 //! can stand in for its program.
 
+use crate::interrupt::{self, Running};
 use crate::problem::{Id, refuse};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use xshell::Shell;
+
+/// The variable that tells which run a process belongs to.
+pub const RUN: &str = "XTASK_RUN";
+
+/// The name of this run, where it holds the lock of a state folder.
+static NAME: OnceLock<String> = OnceLock::new();
+
+/// Names this run: what it starts from now on carries the name in [`RUN`]. The first name stays.
+pub fn name_run(name: &str) {
+    NAME.set(name.to_owned()).ok();
+}
 
 /// A command with its reason: what would be run, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,6 +35,9 @@ pub struct Step {
     pub env: Vec<(String, String)>,
     /// Why it is run, in a few words.
     pub reason: String,
+    /// Whether it takes something back, and so is run by an interrupted program too.
+    #[serde(skip)]
+    takes_back: bool,
 }
 
 /// What a finished program left behind.
@@ -47,7 +63,8 @@ pub enum Stream {
 impl Step {
     /// A command and why it is run.
     pub fn new<S: Into<String>>(reason: impl Into<String>, argv: impl IntoIterator<Item = S>) -> Self {
-        Step { argv: argv.into_iter().map(Into::into).collect(), env: Vec::new(), reason: reason.into() }
+        let argv = argv.into_iter().map(Into::into).collect();
+        Step { argv, env: Vec::new(), reason: reason.into(), takes_back: false }
     }
 
     /// Adds arguments.
@@ -60,6 +77,11 @@ impl Step {
     pub fn env(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.push((key.into(), value.into()));
         self
+    }
+
+    /// The same command, run although this program was interrupted: it takes back what must not stay.
+    pub fn taking_back(self) -> Self {
+        Step { takes_back: true, ..self }
     }
 
     /// The program's name.
@@ -85,7 +107,30 @@ impl Step {
             shell.cmd(program).args(self.argv.iter().skip(1)).envs(self.env.iter().map(|(k, v)| (k, v)));
         let mut command: Command = cmd.into();
         command.stdin(Stdio::null());
+        // In a group of its own: what a terminal interrupts is this program, which then ends its children in order.
+        command.process_group(0);
+        if let Some(name) = NAME.get() {
+            command.env(RUN, name);
+        }
         Ok(command)
+    }
+
+    fn spawn(&self, command: &mut Command) -> Result<(Child, Running)> {
+        if !self.takes_back {
+            interrupt::check()?;
+        }
+        let child = command.spawn().with_context(|| format!("starting `{}`", self.program()))?;
+        let running = Running::new(child.id(), self.takes_back);
+        Ok((child, running))
+    }
+
+    /// Waits for the end. How a program ended that was made to end tells nothing.
+    fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
+        let status = child.wait()?;
+        if !self.takes_back {
+            interrupt::check()?;
+        }
+        Ok(status)
     }
 
     /// Runs the program to its end and returns what it printed, whatever its status.
@@ -104,12 +149,8 @@ impl Step {
 
     /// Runs the program and gives each line to `each` as it comes.
     pub fn stream(&self, mut each: impl FnMut(Stream, &str)) -> Result<ExitStatus> {
-        let mut child = self
-            .command()?
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("starting `{}`", self.program()))?;
+        let mut command = self.command()?;
+        let (mut child, _running) = self.spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
         let (sender, lines) = mpsc::channel();
         let readers = [
             read_lines(Stream::Out, child.stdout.take(), sender.clone()),
@@ -121,7 +162,7 @@ impl Step {
         for reader in readers.into_iter().flatten() {
             reader.join().ok();
         }
-        Ok(child.wait()?)
+        self.wait(&mut child)
     }
 
     /// Runs the program and returns its standard output without the last line break; any failure is an error that shows
@@ -136,19 +177,16 @@ impl Step {
 
     /// Runs the program with the caller's own standard streams, for things a person should see unchanged.
     pub fn passthrough(&self) -> Result<ExitStatus> {
-        Ok(self.command()?.status()?)
+        let (mut child, _running) = self.spawn(&mut self.command()?)?;
+        self.wait(&mut child)
     }
 
-    /// Starts a program that outlives this one, in a process group of its own, its output going to `log`.
+    /// Starts a program that outlives this one and belongs to no run, its output going to `log`.
     pub fn daemon(&self, log: std::fs::File) -> Result<Child> {
-        use std::os::unix::process::CommandExt;
+        interrupt::check()?;
         let mut command = self.command()?;
-        command
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("starting `{}`", self.program()))
+        command.stdout(log.try_clone()?).stderr(log).env_remove(RUN);
+        command.spawn().with_context(|| format!("starting `{}`", self.program()))
     }
 }
 

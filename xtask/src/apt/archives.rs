@@ -4,6 +4,7 @@ use super::Host;
 use super::choose::choose;
 use super::sources::{self, Entry};
 use crate::digest;
+use crate::files;
 use crate::problem::{Id, refuse};
 use anyhow::Result;
 use std::path::Path;
@@ -134,11 +135,10 @@ fn extract_keys(entries: &mut [Entry], keys: &Path) -> Result<()> {
         // In deb822 an empty line is a dot.
         let text: String =
             key.trim().lines().map(|l| if l == "." { "\n".into() } else { format!("{l}\n") }).collect();
-        std::fs::create_dir_all(keys)?;
         let name = digest::of_bytes(text.as_bytes()).replace("sha256:", "");
         let file = keys.join(format!("{}.asc", &name[..16]));
         // A public key: apt's unprivileged methods must be able to read it.
-        std::fs::write(&file, text)?;
+        files::write(&file, text.as_bytes())?;
         *key = file.display().to_string();
     }
     Ok(())

@@ -3,6 +3,7 @@
 use super::candidates::choose;
 use super::{Apt, Candidate, Host, refusal};
 use crate::digest;
+use crate::files;
 use crate::problem::{Id, refuse};
 use crate::runner::Step;
 use anyhow::{Context, Result};
@@ -89,23 +90,13 @@ pub fn provide(dir: &Path, wanted: &[Wanted], apt: &Apt, host: &Host, say: &dyn 
     let chosen = choose_all(wanted, &candidates, host)?;
     say(&format!("fetching {}", listing(&chosen)));
     let parent = dir.parent().unwrap_or(dir);
-    std::fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
-    forget_killed(parent);
-    let work = tempfile::Builder::new().prefix("fetch-").tempdir_in(parent)?;
+    let work = files::work_folder(parent)?;
     let unpacked = fetch(apt, &chosen, work.path())?;
     let versions = chosen.iter().map(|c| (c.package.clone(), c.version.clone())).collect();
     let bundle = Bundle { dir: dir.to_owned(), key, versions };
-    std::fs::write(unpacked.join(STAMP), serde_json::to_string_pretty(&bundle)?)?;
+    files::write(&unpacked.join(STAMP), &serde_json::to_vec_pretty(&bundle)?)?;
     put(&unpacked, dir, work.path())?;
     Ok(bundle)
-}
-
-/// Removes what a killed run left. Only one run at a time fetches into a folder: see [`super::Hold`].
-fn forget_killed(folder: &Path) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("fetch-")) {
-        std::fs::remove_dir_all(entry.path()).ok();
-    }
 }
 
 /// Downloads and unpacks below `work`; the folder with the result.

@@ -2,7 +2,8 @@
 
 use super::archives::{Archives, Family};
 use super::bundle::{self, Bundle, Wanted};
-use super::{Apt, Hold, Host};
+use super::{Apt, Host};
+use crate::hold::Hold;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,7 @@ impl Fetcher {
 
     /// The named bundle with these packages, fetched unless it is there. See [`bundle::provide`].
     pub fn bundle(&self, name: &str, wanted: &[Wanted], say: &dyn Fn(&str)) -> Result<Bundle> {
-        let _hold = Hold::take(&self.tools, "packages", say)?;
+        let _hold = Hold::wait(&self.tools, "packages", say)?;
         bundle::provide(&self.tools.join(name), wanted, &self.apt, &self.host, say)
     }
 }

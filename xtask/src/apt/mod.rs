@@ -9,7 +9,6 @@ mod candidates;
 mod choose;
 mod failure;
 mod fetcher;
-mod hold;
 mod host;
 mod sources;
 
@@ -18,10 +17,10 @@ pub use bundle::{Bundle, Wanted, path_with};
 pub use candidates::Candidate;
 pub use failure::refusal;
 pub use fetcher::Fetcher;
-pub use hold::Hold;
 pub use host::{Host, OsRelease, os_release};
 
 use crate::digest;
+use crate::files;
 use crate::runner::Step;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -63,8 +62,7 @@ impl Apt {
         if !out.status.success() {
             return Err(refusal("apt-get update", &out.stderr));
         }
-        std::fs::write(self.dir.join("updated"), self.key())?;
-        Ok(())
+        files::write(&self.dir.join("updated"), self.key().as_bytes())
     }
 
     /// Every version of some packages that the sources offer, the highest version of each first.
@@ -114,10 +112,10 @@ impl Apt {
             std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         }
         let lines: String = sources.iter().map(|s| s.line() + "\n").collect();
-        write_private(&self.dir.join("sources.list"), &lines)?;
-        write_private(&self.dir.join("status"), "")?;
+        files::write_private(&self.dir.join("sources.list"), lines.as_bytes())?;
+        files::write_private(&self.dir.join("status"), b"")?;
         let conf = configuration(&self.dir, &host.arch, inherited);
-        write_private(&self.dir.join("apt.conf"), &conf)
+        files::write_private(&self.dir.join("apt.conf"), conf.as_bytes())
     }
 }
 
@@ -183,20 +181,6 @@ fn configuration(dir: &Path, arch: &str, inherited: &str) -> String {
     )
 }
 
-/// Writes a file that only its owner may read: sources and proxies can hold credentials.
-pub fn write_private(path: &Path, text: &str) -> Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("writing {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,15 +216,5 @@ mod tests {
             assert!(own, "{line}");
         }
         assert!(conf.contains("APT::Architectures { \"arm64\"; };"));
-    }
-
-    #[test]
-    fn what_may_hold_credentials_is_private() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x");
-        write_private(&path, "a").unwrap();
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
     }
 }

@@ -128,7 +128,10 @@ impl Bake<'_> {
     }
 }
 
+/// What tags of images begin with that have not proved yet what they are.
+pub const CANDIDATE: &str = "candidate-";
+
 /// The name of an image until it has proved what it is.
 pub fn candidate(catalog: &Catalog, image: &Planned) -> String {
-    format!("{}:candidate-{}-{}", catalog.repository, image.release, image.variant)
+    format!("{}:{CANDIDATE}{}-{}", catalog.repository, image.release, image.variant)
 }

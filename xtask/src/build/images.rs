@@ -1,5 +1,6 @@
 //! Images of the engine: which there are, what they were made from, and the names they are given.
 
+use super::bake::CANDIDATE;
 use super::size::{Layer, Size};
 use crate::catalog::Catalog;
 use crate::engine::{Engine, ImageStore};
@@ -133,7 +134,34 @@ impl Images<'_> {
     /// Takes a name away; the image goes with its last name.
     pub fn untag(&self, reference: &str) {
         // A candidate that is not there any more is what is wanted.
-        self.engine.docker("the candidate's name goes", ["image", "rm", reference]).output().ok();
+        self.engine
+            .docker("the candidate's name goes", ["image", "rm", reference])
+            .taking_back()
+            .output()
+            .ok();
+    }
+
+    /// Takes away what a run left that could not finish: containers of its smoke tests, names of its candidates.
+    pub fn forget_unfinished(&self) {
+        if !self.engine.answers() {
+            return;
+        }
+        let candidates = format!("{}:{CANDIDATE}", self.catalog.repository);
+        let of_candidates = |reason: &str, list: &[&str]| -> Vec<String> {
+            let step = self.engine.docker(reason, list.iter().copied()).taking_back();
+            let lines = step.read().unwrap_or_default();
+            lines.lines().filter(|line| line.starts_with(&candidates)).map(str::to_owned).collect()
+        };
+        let containers = ["container", "ls", "--all", "--format", "{{.Image}} {{.ID}}"];
+        for line in of_candidates("smoke tests that were left", &containers) {
+            let id = line.rsplit(' ').next().unwrap_or_default();
+            let step =
+                self.engine.docker("a smoke test that was left goes", ["container", "rm", "--force", id]);
+            // The next run comes here again.
+            step.taking_back().output().ok();
+        }
+        let images = ["image", "ls", "--format", "{{.Repository}}:{{.Tag}}"];
+        of_candidates("candidates that were left", &images).iter().for_each(|name| self.untag(name));
     }
 
     /// Removes images of this project that lost all their names to newer ones.

@@ -2,8 +2,9 @@
 //!
 //! All of it reaches the steps as BuildKit secrets: in no layer, no history and no argument list.
 
+use crate::files;
 use crate::http::ca_bundle;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,22 +19,26 @@ impl Secrets {
     /// Gathers them from the command line, the environment, and pip's and uv's own configuration.
     ///
     /// Errors: `E_TLS` when a named CA file is not there.
-    pub fn gather(ca_cert: Option<&Path>) -> Result<Secrets> {
+    /// They are kept below `state` while they are needed.
+    pub fn gather(ca_cert: Option<&Path>, state: &Path) -> Result<Secrets> {
         let ca = ca_bundle(ca_cert)?;
         let index = Index::of(|name| std::env::var(name).ok(), &pip_configuration());
         let texts = index.into_iter().flat_map(|index| [("pip", index.pip()), ("uv", index.uv())]);
-        let mut secrets = Secrets::of_texts(texts)?;
+        let mut secrets = Secrets::of_texts(texts, state)?;
         secrets.files.extend(ca.map(|ca| ("ca", ca)));
         Ok(secrets)
     }
 
     /// Texts by their ids, each in a file of its own.
-    pub fn of_texts(texts: impl IntoIterator<Item = (&'static str, String)>) -> Result<Secrets> {
-        let folder = tempfile::tempdir().context("a private folder for secrets")?;
+    pub fn of_texts(
+        texts: impl IntoIterator<Item = (&'static str, String)>,
+        state: &Path,
+    ) -> Result<Secrets> {
+        let folder = files::work_folder(&state.join("secrets"))?;
         let mut files = BTreeMap::new();
         for (id, text) in texts {
             let path = folder.path().join(id);
-            std::fs::write(&path, text)?;
+            files::write_private(&path, text.as_bytes())?;
             files.insert(id, path);
         }
         Ok(Secrets { files, _folder: folder })

@@ -18,7 +18,7 @@ pub fn apt_secrets(root: &Root, has_ca: bool, state: &Path) -> Result<Secrets> {
     // A host without an apt of its own has nothing to add.
     let inherited = host_configuration().unwrap_or_default();
     let options = options(&inherited, has_ca, sources.is_some());
-    Secrets::of_texts([("apt", options)].into_iter().chain(sources.map(|text| ("sources", text))))
+    Secrets::of_texts([("apt", options)].into_iter().chain(sources.map(|text| ("sources", text))), state)
 }
 
 /// The host's mirrors of a root's suite; none where the host names none of that distribution.

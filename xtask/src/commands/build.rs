@@ -7,6 +7,7 @@ use crate::build::{self, Images, Outcome, Phases, Report, Secrets, Tagged, candi
 use crate::cli::Build as Args;
 use crate::engine::Engine;
 use crate::faults;
+use crate::interrupt;
 use crate::out::word;
 use crate::plan::{Action, Chosen, Planned, bytes_to_fetch};
 use crate::problem::Id;
@@ -27,7 +28,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let chosen = project.select(&args.select)?;
     let (lock, files) = project.proved()?;
     let groups = by_root(&project, &chosen, &args.select)?;
-    let secrets = Secrets::gather(args.ca_cert.as_deref())?;
+    let alone = (!app.dry_run).then(|| app.alone()).transpose()?;
+    let secrets = Secrets::gather(args.ca_cert.as_deref(), app.state())?;
     let order = Order::new(app, args, &project, (&lock, &files), &secrets);
     let wheel_bytes = order.wheel_bytes(&chosen)?;
     if args.builder.is_none() && !app.dry_run {
@@ -40,11 +42,19 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     }
     app.start(&engine)?;
     let order = Run { order, engine: &engine };
+    let images = Images { engine: &engine, catalog: &project.catalog };
+    if alone.as_ref().is_some_and(|alone| alone.died.is_some()) {
+        images.forget_unfinished();
+    }
     let mut outcomes = Vec::new();
     for (root, chosen) in groups {
         let (chosen, not_here) = order.available(&root, chosen)?;
         outcomes.extend(not_here);
-        outcomes.extend(order.build_on(&root, &chosen)?);
+        let built = order.build_on(&root, &chosen);
+        if interrupt::check().is_err() {
+            images.forget_unfinished();
+        }
+        outcomes.extend(built?);
     }
     if app.dry_run {
         return build::judge(outcomes);

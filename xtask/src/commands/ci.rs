@@ -3,6 +3,7 @@
 use super::App;
 use crate::catalog::Catalog;
 use crate::cli::Ci as Args;
+use crate::interrupt;
 use crate::problem::{Exit, Id, refuse};
 use crate::runner::Step;
 use anyhow::Result;
@@ -41,7 +42,7 @@ fn passes(app: &App, step: &Step) -> Result<bool> {
             return Ok(status.success());
         }
         app.out.say(&format!("── {}: once more in {} s", step.reason, PAUSE.as_secs()));
-        std::thread::sleep(PAUSE);
+        interrupt::sleep(PAUSE)?;
     }
     Ok(step.passthrough()?.success())
 }

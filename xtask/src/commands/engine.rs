@@ -17,10 +17,12 @@ pub fn run(app: &App, action: Action) -> Result<()> {
         }
         Action::Up => app.engine(&project).map(drop),
         Action::Down => {
+            let _alone = app.alone()?;
             say(&engine::down(app.choice(), app.state(), project.suite(), &say)?);
             Ok(())
         }
         Action::Prune => {
+            let _alone = app.alone()?;
             say(&engine::prune(app.choice(), app.state(), project.suite(), &say)?);
             Ok(())
         }

@@ -16,6 +16,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     if let Some(name) = &args.release {
         project.catalog.release(name)?;
     }
+    let _alone = app.alone()?;
     let folder = project.catalog.folder();
     let old = lock::read(&folder).ok();
     let request = Update {

@@ -14,9 +14,12 @@ mod smoke;
 
 use crate::cli::{Cli, Command, EngineChoice, Global};
 use crate::engine::{Choice, Engine};
+use crate::hold::Hold;
 use crate::out::Out;
 use crate::problem::{Id, refuse};
+use crate::processes;
 use crate::project::Project;
+use crate::runner::name_run;
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 
@@ -91,6 +94,20 @@ impl App {
             self.out.say("the private engine would be started first");
         }
         Ok(())
+    }
+
+    /// Keeps other runs out of the state folder for as long as the result lives. Of a run that was killed there, what it
+    /// left running is ended first.
+    ///
+    /// Errors: `E_LOCKED` with the process and the command of the run that is there.
+    pub fn alone(&self) -> Result<Hold> {
+        let hold = Hold::take(&self.state, "run")?;
+        name_run(&hold.holder.run);
+        if let Some(died) = &hold.died {
+            self.out.say(&format!("a run was killed here (process {}: {})", died.pid, died.command));
+            processes::end_of_run(died)?;
+        }
+        Ok(hold)
     }
 
     /// A log file below the state folder, made anew.

@@ -35,7 +35,7 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
     let chosen = project.select(&select)?;
     let (lock, files) = project.proved()?;
     let groups = by_root(&project, &chosen, &select)?;
-    let secrets = Secrets::gather(None)?;
+    let secrets = Secrets::gather(None, app.state())?;
     let args = Args { select, registry, ..Args::default() };
     let order = Order::new(app, &args, &project, (&lock, &files), &secrets);
     let engine = app.engine(&project)?;

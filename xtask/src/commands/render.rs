@@ -15,6 +15,7 @@ pub fn run(app: &App, args: &Check) -> Result<()> {
         app.out.say(&format!("{} files are as rendered", files.len()));
         return Ok(());
     }
+    let _alone = app.alone()?;
     let changed = render::write(&folder, &files)?;
     for path in &changed {
         app.out.say(&format!("wrote {}", path.display()));

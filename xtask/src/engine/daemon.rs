@@ -1,9 +1,12 @@
 //! Starting and ending the private engine's daemon.
 
 use super::private::Private;
-use super::{bridge, processes};
-use crate::apt::{Bundle, Hold};
+use super::{bridge, traces};
+
+use crate::apt::Bundle;
+use crate::hold::Hold;
 use crate::problem::{Id, refuse};
+use crate::processes;
 use crate::runner::{Step, tail};
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
@@ -42,7 +45,7 @@ impl Private {
     }
 
     fn hold(&self, say: &dyn Fn(&str)) -> Result<Hold> {
-        Hold::take(&self.state, "engine", say)
+        Hold::wait(&self.state, "engine", say)
     }
 
     /// Whether the daemon answers on its socket.
@@ -120,7 +123,7 @@ impl Private {
     }
 
     fn pids(&self, is: &dyn Fn(&str) -> bool) -> Vec<u32> {
-        let all = processes::of_engine(&self.run, &self.name);
+        let all = traces::of_engine(&self.run, &self.name);
         all.iter().filter(|p| is(&p.program)).map(|p| p.pid).collect()
     }
 
@@ -145,8 +148,8 @@ impl Private {
         let is_shim = |program: &str| program.starts_with("containerd-shim");
         processes::send("KILL", &self.pids(&|program| !is_shim(program)))?;
         processes::end(&|| self.pids(&|_| true), STOP / 10)?;
-        processes::unmount_below(&[self.data_root(), self.run.clone()])?;
-        processes::remove_groups(&self.name);
+        traces::unmount_below(&[self.data_root(), self.run.clone()])?;
+        traces::remove_groups(&self.name);
         match self.run.exists() {
             true => remove(&self.run),
             false => Ok(()),
@@ -166,7 +169,7 @@ impl Private {
         }
         let noted = std::fs::read(self.came_with_it()).unwrap_or_default();
         let folders: Vec<std::path::PathBuf> = serde_json::from_slice(&noted).unwrap_or_default();
-        folders.iter().for_each(|folder| processes::remove_empty(folder));
+        folders.iter().for_each(|folder| traces::remove_empty(folder));
         std::fs::remove_file(self.came_with_it()).ok();
         Ok(())
     }
@@ -192,7 +195,7 @@ impl Private {
 
 /// Removes a folder, but never through a mount: what is mounted there belongs to somebody else.
 fn remove(folder: &std::path::Path) -> Result<()> {
-    if let Some(mount) = processes::mounts_below(&[folder.to_owned()]).first() {
+    if let Some(mount) = traces::mounts_below(&[folder.to_owned()]).first() {
         return refuse(
             Id::Engine,
             mount.display().to_string(),

@@ -5,13 +5,14 @@ mod capabilities;
 mod daemon;
 mod found;
 mod private;
-mod processes;
 mod status;
+mod traces;
 
 pub use capabilities::{Capabilities, Disk, ImageStore, free_bytes};
 pub use found::{Choice, Kind};
 pub use status::{Status, down, prune, status};
 
+use crate::interrupt;
 use crate::runner::Step;
 use anyhow::Result;
 use private::Private;
@@ -57,7 +58,10 @@ impl Engine {
     /// `say` is told what goes on. Errors: `E_ENGINE` with the end of the daemon's log, or what fetching ran into.
     pub fn up(&self, say: &dyn Fn(&str)) -> Result<()> {
         match &self.private {
-            Some(private) => private.up(say),
+            Some(private) => {
+                interrupt::leaves("the private engine runs on (`cargo xtask engine down`)");
+                private.up(say)
+            }
             None => Ok(()),
         }
     }

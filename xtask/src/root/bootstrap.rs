@@ -4,6 +4,7 @@ use super::tool::Tool;
 use super::{RootLayout, RootSpec, Sources, layout, recipe};
 use crate::apt;
 use crate::catalog::Platform;
+use crate::files;
 use crate::problem::{Id, refuse};
 use crate::runner::{Step, quote};
 use anyhow::Result;
@@ -60,9 +61,9 @@ pub fn run(
 ) -> Result<Made> {
     // The name tells apt the form; the file keeps credentials out of the arguments.
     let list = work.join(format!("main.{}", sources.form));
-    apt::write_private(&list, &sources.text)?;
+    files::write_private(&list, sources.text.as_bytes())?;
     let options = work.join("apt.conf");
-    apt::write_private(&options, &apt_options()?)?;
+    files::write_private(&options, apt_options()?.as_bytes())?;
     std::fs::create_dir(work.join("tmp"))?;
     let [tar, status, unpacked] = ["root.tar", "status", "unpacked"].map(|name| work.join(name));
     let download = |from: &str, to: &Path| format!("download {from} {}", quote(&to.display().to_string()));

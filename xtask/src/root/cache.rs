@@ -1,9 +1,9 @@
 //! Finished roots on disk: `<state>/roots/<key>/` is an OCI layout with a note of what is in it.
 
 use super::{RootLayout, layout};
+use crate::files::{self, names};
 use anyhow::{Context, Result};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -24,36 +24,9 @@ pub fn take(place: &Path) -> Option<RootLayout> {
     Some(root)
 }
 
-/// A folder beside the finished roots to make one in; it goes when the value does. What runs that were killed left
-/// there goes now.
-pub fn work_folder(roots: &Path) -> Result<tempfile::TempDir> {
-    fs::create_dir_all(roots).with_context(|| format!("creating {}", roots.display()))?;
-    for name in names(roots).into_iter().filter(|name| is_orphan(name)) {
-        // Another process may be faster; mounts went with the process that made them.
-        fs::remove_dir_all(roots.join(name)).ok();
-    }
-    tempfile::Builder::new()
-        .prefix(&format!("work-{}-", std::process::id()))
-        // apt's unprivileged methods must be able to enter.
-        .permissions(fs::Permissions::from_mode(0o755))
-        .tempdir_in(roots)
-        .with_context(|| format!("creating a folder in {}", roots.display()))
-}
-
-/// Whether a work folder's process is gone: `work-<pid>-…`.
-fn is_orphan(name: &str) -> bool {
-    let pid = name.strip_prefix("work-").and_then(|rest| rest.split('-').next());
-    pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}
-
 /// Moves a finished layout to its place, in one step; what was there before goes with the work folder.
 pub fn put(made: RootLayout, place: &Path, work: &Path) -> Result<RootLayout> {
-    fs::write(made.dir.join(NOTE), serde_json::to_vec_pretty(&made)?)?;
+    files::write(&made.dir.join(NOTE), &serde_json::to_vec_pretty(&made)?)?;
     if place.exists() {
         fs::rename(place, work.join("old"))?;
     }
@@ -96,17 +69,5 @@ mod tests {
         let mut left = names(dir.path());
         left.sort_unstable();
         assert_eq!(left, ["b", "c", "no-root"]);
-    }
-
-    #[test]
-    fn what_a_killed_run_left_goes_and_what_a_running_one_needs_stays() {
-        let dir = tempfile::tempdir().unwrap();
-        let own = work_folder(dir.path()).unwrap();
-        fs::create_dir(dir.path().join("work-4194305-x")).unwrap(); // above the kernel's largest id
-        fs::create_dir(dir.path().join("0123456789abcdef")).unwrap();
-        let second = work_folder(dir.path()).unwrap();
-        assert!(own.path().exists() && second.path().exists());
-        assert!(!dir.path().join("work-4194305-x").exists());
-        assert!(dir.path().join("0123456789abcdef").exists());
     }
 }

@@ -5,6 +5,7 @@ use super::bootstrap::Made;
 use super::{RootLayout, RootSpec};
 use crate::catalog::Platform;
 use crate::digest;
+use crate::files;
 use crate::problem::{Id, refuse};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -25,7 +26,9 @@ pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
     let bytes = fs::metadata(&made.tar)?.len();
     let diff_id = digest::of_file(&made.tar)?;
     let packed = dir.join("layer");
-    zstd::stream::copy_encode(fs::File::open(&made.tar)?, fs::File::create(&packed)?, LEVEL)?;
+    let file = fs::File::create(&packed)?;
+    zstd::stream::copy_encode(fs::File::open(&made.tar)?, &file, LEVEL).context("packing a root")?;
+    file.sync_all()?;
     fs::remove_file(&made.tar)?;
     let (digest, size) = (digest::of_file(&packed)?, fs::metadata(&packed)?.len());
     fs::rename(&packed, blob(dir, &digest))?;
@@ -38,8 +41,8 @@ pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
     let digest = text(&entry, "digest").to_owned();
     entry["platform"] = platform(spec.platform);
     let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]});
-    fs::write(dir.join("index.json"), serde_json::to_vec(&index)?)?;
-    fs::write(dir.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
+    files::write(&dir.join("index.json"), &serde_json::to_vec(&index)?)?;
+    files::write(&dir.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
     Ok(RootLayout {
         dir: dir.to_owned(),
         digest,
@@ -94,7 +97,7 @@ fn platform(platform: Platform) -> Value {
 fn put(dir: &Path, media_type: &str, document: &Value) -> Result<Value> {
     let bytes = serde_json::to_vec(document)?;
     let digest = digest::of_bytes(&bytes);
-    fs::write(blob(dir, &digest), &bytes)?;
+    files::write(&blob(dir, &digest), &bytes)?;
     Ok(json!({"mediaType": media_type, "digest": digest, "size": bytes.len()}))
 }
 

@@ -16,6 +16,7 @@ pub use bootstrap::can_run;
 use crate::apt::{Archives, Family, Host, Source};
 use crate::catalog::{Catalog, Platform, User};
 use crate::digest;
+use crate::files;
 use crate::tiers::PackageLayer;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -268,7 +269,7 @@ fn make(
 ) -> Result<RootLayout> {
     bootstrap::can_run(spec.platform)?;
     let tool = tool::find(spec, state, sources, say)?;
-    let work = cache::work_folder(&state.join("roots"))?;
+    let work = files::work_folder(&state.join("roots"))?;
     let made = bootstrap::run(spec, sources, &tool, stack, work.path(), say)?;
     say(&format!("root {}: writing the OCI layout", spec.suite));
     let layout = layout::write(&work.path().join("layout"), spec, &made)?;

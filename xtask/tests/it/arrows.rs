@@ -2,9 +2,34 @@
 
 /// From what everything stands on to what stands on everything.
 const ORDER: &[&str] = &[
-    "problem", "files", "digest", "out", "runner", "faults", "http", "catalog", "compat", "resolve", "tiers",
-    "explain", "apt", "root", "lock", "tags", "render", "lint", "plan", "engine", "smoke", "build", "cli",
-    "project", "commands",
+    "problem",
+    "files",
+    "digest",
+    "out",
+    "interrupt",
+    "runner",
+    "faults",
+    "http",
+    "hold",
+    "processes",
+    "catalog",
+    "compat",
+    "resolve",
+    "tiers",
+    "explain",
+    "apt",
+    "root",
+    "lock",
+    "tags",
+    "render",
+    "lint",
+    "plan",
+    "engine",
+    "smoke",
+    "build",
+    "cli",
+    "project",
+    "commands",
 ];
 
 #[test]

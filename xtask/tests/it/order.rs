@@ -1,6 +1,7 @@
 //! The order and the failure of everything outside, with doubles of docker and mmdebstrap on PATH.
 
-use crate::support::{Copy, Outcome, project};
+use crate::support::{Copy, Outcome, command_in, project};
+use std::process::Command;
 
 pub const PASSED: &str = r#"{"schema":1,
     "found":{"python":"3.13.5","torch":"2.15.0+cu132","torchvision":"0.29.2+cu132","torchaudio":null,
@@ -27,15 +28,20 @@ impl Doubles {
     }
 
     pub fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
+        Outcome::of(self.command(args, env).output().unwrap())
+    }
+
+    /// The same, to be started.
+    pub fn command(&self, args: &[&str], env: &[(&str, &str)]) -> Command {
         let doubles = project().join("xtask/tests/it/doubles");
         let path = format!("{}:{}", doubles.display(), std::env::var("PATH").unwrap());
         let double = self.copy.path("double").display().to_string();
         let mut all = vec![("PATH", path.as_str()), ("DOUBLE", &double), ("XTASK_ENGINE", "docker")];
         all.extend(env);
-        self.copy.xtask_with(args, &all)
+        command_in(self.copy.dir.path(), args, &all)
     }
 
-    fn build(&self) -> Outcome {
+    pub fn build(&self) -> Outcome {
         self.run(&["build", "--variant", "runtime"], &[])
     }
 

@@ -1,5 +1,6 @@
 //! A copy of the project to spoil, and the program run on it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -58,12 +59,26 @@ impl Copy {
 
 /// The program in a folder, without what the caller's environment says of its own runs.
 pub fn xtask_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Outcome {
+    Outcome::of(command_in(folder, args, env).output().unwrap())
+}
+
+/// The same, to be started.
+pub fn command_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(args).current_dir(folder);
     for name in ["XTASK_ENGINE", "XTASK_STATE", "XTASK_APT_SOURCES"] {
         command.env_remove(name);
     }
-    Outcome::of(command.envs(env.iter().copied()).output().unwrap())
+    command.envs(env.iter().copied());
+    command
+}
+
+/// Every file below a folder with its text.
+pub fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let find = Command::new("find").args([".", "-type", "f"]).current_dir(folder).output();
+    let paths = Outcome::of(find.unwrap()).stdout;
+    let read = |path: &str| (PathBuf::from(path), std::fs::read_to_string(folder.join(path)).unwrap());
+    paths.lines().map(read).collect()
 }
 
 /// The variables by which docker's client reaches the engine that the program uses in a folder, from the program's own

@@ -1,9 +1,8 @@
-//! The processes, mounts and control groups of an engine, as the kernel tells them.
+//! What there is of an engine on this machine, as the kernel tells it: processes, mounts, control groups.
 
 use crate::runner::Step;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Programs that an engine consists of. A shell that merely names the engine's folder is none of them.
 const PROGRAMS: &[&str] = &["dockerd", "containerd", "runc", "docker-proxy", "docker-init"];
@@ -49,44 +48,6 @@ fn read(pid: u32) -> Option<Process> {
     (!line.is_empty()).then_some(Process { pid, program, line, groups })
 }
 
-/// Ends processes: asks, waits, and then makes them. `find` finds those that are left.
-pub fn end(find: &dyn Fn() -> Vec<u32>, patience: Duration) -> Result<()> {
-    for (signal, patience) in [("TERM", patience), ("KILL", Duration::from_secs(5))] {
-        let left = find();
-        if left.is_empty() {
-            return Ok(());
-        }
-        send(signal, &left)?;
-        wait_until(patience, || find().is_empty());
-    }
-    Ok(())
-}
-
-/// Sends a signal. A process that is gone by then is no failure.
-pub fn send(signal: &str, pids: &[u32]) -> Result<()> {
-    if pids.is_empty() {
-        return Ok(());
-    }
-    // Every shell has `kill`; not every system has the program.
-    let script = "kill -s \"$0\" \"$@\" 2>/dev/null || true";
-    Step::new("end a process", ["sh", "-c", script, signal]).args(pids.iter().map(u32::to_string)).read()?;
-    Ok(())
-}
-
-/// Waits for something, looking ten times a second; whether it came.
-pub fn wait_until(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let start = Instant::now();
-    loop {
-        if is_so() {
-            return true;
-        }
-        if start.elapsed() >= patience {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 /// What is mounted below some folders, the innermost first.
 pub fn mounts_below(folders: &[PathBuf]) -> Vec<PathBuf> {
     mounts_in(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default(), folders)
@@ -113,7 +74,7 @@ pub fn unmount_below(folders: &[PathBuf]) -> Result<()> {
     for mount in mounts_below(folders) {
         let path = mount.display().to_string();
         // One of many may be gone with another; what counts is what is left in the end.
-        Step::new("unmount", ["umount", "--lazy", &path]).output()?;
+        Step::new("unmount", ["umount", "--lazy", &path]).taking_back().output()?;
     }
     Ok(())
 }
@@ -190,21 +151,5 @@ mod tests {
         remove_empty(&at("a"));
         remove_empty(&at("d"));
         assert!(!at("a").exists() && at("d/file").exists() && !at("d/e").exists());
-    }
-
-    #[test]
-    fn a_process_is_asked_and_then_made_to_end() {
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "trap '' TERM; while :; do sleep 0.1; done"])
-            .spawn()
-            .unwrap();
-        let pid = child.id();
-        let state = move || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let alive = move || match state().contains(") Z ") {
-            true => vec![],
-            false => vec![pid],
-        };
-        end(&alive, Duration::from_millis(300)).unwrap();
-        assert!(!child.wait().unwrap().success());
     }
 }
