@@ -26,16 +26,16 @@ mod render;
 mod resolve;
 mod root;
 mod runner;
+mod site;
 mod smoke;
 mod tags;
 mod tiers;
 
-use clap::Parser;
 use problem::{Exit, Refusal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::parse();
     let done = interrupt::listen().map_err(anyhow::Error::from).and_then(|()| commands::run(cli));
     match (done, interrupt::check()) {
         (Ok(()), _) => ExitCode::SUCCESS,

@@ -45,10 +45,14 @@ impl Project {
         lock::read_checked(&self.catalog, &self.resolved)
     }
 
+    /// The templates beside the catalog.
+    pub fn templates(&self) -> Result<Templates> {
+        Templates::read(&self.catalog.folder().join("templates"))
+    }
+
     /// What `images/` holds when it is up to date. What does not pass our lint is never written, nor built.
     pub fn render(&self, lock: &Lock) -> Result<Files> {
-        let templates = Templates::read(&self.catalog.folder().join("templates"))?;
-        let files = render::render(&self.catalog, lock, &templates)?;
+        let files = render::render(&self.catalog, lock, &self.templates()?)?;
         problem::all_or_nothing(lint::lint(&files))?;
         Ok(files)
     }

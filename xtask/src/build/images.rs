@@ -79,8 +79,8 @@ impl Images<'_> {
         Ok(found.pop().with_context(|| format!("{reference} is gone"))?.id)
     }
 
-    /// What an image weighs.
-    pub fn size(&self, reference: &str) -> Result<Size> {
+    /// What an image weighs; `sources` are what its layers were copied from, the topmost first.
+    pub fn size(&self, reference: &str, sources: &[String]) -> Result<Size> {
         let mut found = self.inspect(&[reference])?;
         let image = found.pop().with_context(|| format!("{reference} is gone"))?;
         // The classic store keeps layers unpacked and tells that size.
@@ -88,7 +88,7 @@ impl Images<'_> {
         let step = self.engine.docker("what it weighs", ["history", "--no-trunc", "--human=false"]);
         let lines = step.args(["--format", "{{json .}}", reference]).read()?;
         let layers = lines.lines().map(serde_json::from_str).collect::<Result<Vec<Layer>, _>>()?;
-        Ok(Size::new(sent.then_some(image.size), layers))
+        Ok(Size::new(sent.then_some(image.size), layers, sources))
     }
 
     fn inspect(&self, ids: &[&str]) -> Result<Vec<Inspected>> {

@@ -17,7 +17,7 @@ pub struct Size {
     pub compressed: Option<u64>,
     /// As it lies in the engine.
     pub unpacked: u64,
-    /// Every layer with the instruction that made it, the biggest first.
+    /// Every layer with what it was made by, the biggest first.
     pub layers: Vec<(u64, String)>,
 }
 
@@ -42,11 +42,15 @@ pub(super) struct Layer {
 }
 
 impl Size {
-    /// From what the engine tells of an image and of its layers.
-    pub(super) fn new(compressed: Option<u64>, layers: Vec<Layer>) -> Size {
+    /// From what the engine tells of an image and of its layers, the topmost first. It does not tell what a layer was
+    /// copied from: `sources` are those of the Dockerfiles, the topmost first.
+    pub(super) fn new(compressed: Option<u64>, layers: Vec<Layer>, sources: &[String]) -> Size {
+        let mut sources = sources.iter();
+        let mut name =
+            |made_by: &str| made_by.starts_with("COPY ").then(|| sources.next().cloned()).flatten();
         let mut layers: Vec<(u64, String)> = layers
             .into_iter()
-            .map(|layer| (layer.size.parse().unwrap_or_default(), layer.created_by))
+            .map(|it| (it.size.parse().unwrap_or_default(), name(&it.created_by).unwrap_or(it.created_by)))
             .collect();
         layers.retain(|(bytes, _)| *bytes > 0);
         layers.sort_by(|a, b| b.cmp(a));
@@ -62,6 +66,17 @@ impl fmt::Display for Size {
     }
 }
 
+/// What the last stage of a Dockerfile copies, the topmost layer first: the stage, or the file of the context.
+pub fn copied(dockerfile: &str) -> Vec<String> {
+    let stage = dockerfile.rsplit("\nFROM ").next().unwrap_or_default();
+    let source = |line: &str| {
+        let mut words = line.strip_prefix("COPY ")?.split_whitespace();
+        let stage = words.clone().find_map(|word| word.strip_prefix("--from="));
+        stage.or_else(|| words.find(|word| !word.starts_with("--"))).map(str::to_owned)
+    };
+    stage.lines().rev().filter_map(source).collect()
+}
+
 /// The budget of an image: that of its base and what each of its tiers may add; none where one has no budget.
 pub fn allowed(catalog: &Catalog, release: &str, variant: &str) -> Option<Allowed> {
     let mut all = vec![catalog.releases.get(release)?.budget?];
@@ -75,8 +90,14 @@ pub fn allowed(catalog: &Catalog, release: &str, variant: &str) -> Option<Allowe
 /// Weighs an image that was built.
 ///
 /// Errors: `E_SIZE_BUDGET` with the layers and packages that weigh most.
-pub fn check(images: &Images, plan: &Planned, image: &str, record: &Record) -> Result<Size> {
-    let size = images.size(image)?;
+pub fn check(
+    images: &Images,
+    plan: &Planned,
+    image: &str,
+    record: &Record,
+    sources: &[String],
+) -> Result<Size> {
+    let size = images.size(image, sources)?;
     let Some(allowed) = allowed(images.catalog, &plan.release, &plan.variant) else {
         return Ok(size);
     };
@@ -137,7 +158,24 @@ mod tests {
     #[test]
     fn the_heaviest_layer_comes_first() {
         let layer = |size: &str, by: &str| Layer { size: size.to_owned(), created_by: by.to_owned() };
-        let size = Size::new(Some(7), vec![layer("1", "a"), layer("30", "b"), layer("0", "c")]);
+        let size = Size::new(Some(7), vec![layer("1", "a"), layer("30", "b"), layer("0", "c")], &[]);
         assert_eq!((size.unpacked, size.layers[0].1.as_str()), (31, "b"));
+    }
+
+    #[test]
+    fn a_layer_is_named_by_what_the_dockerfile_copies() {
+        let dockerfile = "FROM root AS a\nCOPY x /\n\nFROM base\nCOPY --link --from=torch /opt /opt\nENV A=1\nCOPY --link f /\n";
+        let sources = copied(dockerfile);
+        assert_eq!(sources, ["f", "torch"]);
+        let layer = |size: &str, by: &str| Layer { size: size.to_owned(), created_by: by.to_owned() };
+        let layers = vec![
+            layer("0", "CMD x"),
+            layer("1", "COPY f / #"),
+            layer("9", "COPY /opt /opt #"),
+            layer("5", "root"),
+        ];
+        let size = Size::new(None, layers, &sources);
+        let names: Vec<&str> = size.layers.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["torch", "root", "f"]);
     }
 }

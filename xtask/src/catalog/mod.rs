@@ -10,13 +10,15 @@ pub use check::{TAG_FIELDS, tag_fields};
 pub use root::{Distribution, Root, mirrored, names_registry};
 pub use variant::{Budget, Toolkit, Tools, Variant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Everything `variants.yaml` says, checked.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Catalog {
     /// Where it was read from.
     #[serde(skip)]
@@ -51,7 +53,7 @@ pub struct Catalog {
 }
 
 /// What is taken when a command names nothing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// A key of `releases`.
@@ -63,7 +65,7 @@ pub struct Defaults {
 }
 
 /// A platform that images exist for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Platform {
     /// 64-bit x86.
     #[serde(rename = "linux/amd64")]
@@ -114,7 +116,7 @@ impl fmt::Display for Platform {
 }
 
 /// What every base holds beside the trio.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Base {
     /// Packages of the root's package manager.
@@ -126,7 +128,7 @@ pub struct Base {
 }
 
 /// How wheels are spread over layers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Layers {
     /// A wheel bigger than this, in megabytes (10^6 bytes), gets a layer of its own.
@@ -138,7 +140,7 @@ pub struct Layers {
 }
 
 /// Compression of layers, by BuildKit's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Compression {
@@ -157,7 +159,7 @@ impl Compression {
 }
 
 /// A PyTorch line: the trio and the CUDA build of its wheels.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
     /// Version of torch.
@@ -184,7 +186,7 @@ pub struct Release {
 }
 
 /// The user inside the images.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct User {
     /// Login name.

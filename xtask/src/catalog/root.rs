@@ -1,10 +1,11 @@
 //! Roots of the catalog, and images of registries by tag and digest.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A root file system: bootstrapped from Debian packages, or, where `image` is given, an image of a registry.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Root {
     /// The distribution's name of the suite that packages come from.
@@ -17,6 +18,7 @@ pub struct Root {
     pub image: Option<String>,
     /// Digest of the image's index: `sha256:…`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
     pub digest: Option<String>,
     /// Variables of the image that are set to something else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -32,7 +34,7 @@ pub struct Root {
 }
 
 /// Whose packages a root is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Distribution {

@@ -1,11 +1,12 @@
 //! Variants of the catalog, and what they bring: packages, a toolkit, a weight.
 
 use super::root::reference;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What an image is for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// One sentence for lists and labels.
@@ -42,7 +43,7 @@ pub struct Variant {
 }
 
 /// nvcc and the headers of one CUDA build: from wheels and packages of the root's distribution, or from an image.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Toolkit {
     /// Python packages; torch's own pins decide the versions of those that are in the base.
@@ -62,6 +63,7 @@ pub struct Toolkit {
     pub image: Option<String>,
     /// Digest of the image.
     #[serde(default)]
+    #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
     pub digest: Option<String>,
     /// `CUDA_HOME`; `{python}` stands for the interpreter's major.minor.
     pub home: String,
@@ -74,7 +76,7 @@ pub struct Toolkit {
 }
 
 /// Debuggers and profilers of one CUDA build.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tools {
     /// Python packages.
@@ -96,7 +98,7 @@ impl Toolkit {
 }
 
 /// How much a tier may weigh, in megabytes (10^6 bytes).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     /// As it is sent.

@@ -1,13 +1,14 @@
 //! The command line: every command with its help, and nothing that decides.
 
+mod examples;
 mod host;
 mod registry;
 
 pub use host::{One, Run};
-pub use registry::{Freshness, Publish};
+pub use registry::{Freshness, Publish, Site};
 
 use crate::catalog::Platform;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Builds, proves and publishes a family of PyTorch + CUDA container images.
@@ -81,6 +82,8 @@ pub enum Command {
     Build(Build),
     /// Run the smoke checks of an image
     Smoke(Smoke),
+    /// Write the catalogue as a static site: a page an image, what runs on which GPU, what was measured
+    Site(Site),
     /// Point user-visible tags at what passed [not built yet]
     Publish(Publish),
     /// Fail when a moving tag is older than its limit [not built yet]
@@ -102,7 +105,7 @@ pub enum Command {
     Bench,
     /// Everything that continuous integration checks
     Ci(Ci),
-    /// Print a completion script [not built yet]
+    /// Print a script that completes `cargo xtask …` and `xtask …` in a shell
     Completions(Completions),
 }
 
@@ -279,9 +282,28 @@ pub struct Ci {
 /// `completions`.
 #[derive(Args, Debug)]
 pub struct Completions {
-    /// bash, zsh or fish
-    #[arg(value_name = "SHELL")]
-    pub shell: String,
+    /// Which shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: Shell,
+}
+
+/// A shell that there is a completion script for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// The command line as the program reads it, with the examples of every command in its help.
+pub fn command() -> clap::Command {
+    examples::add(Cli::command())
+}
+
+/// What was asked for; ends the program where it was not understood, or was a question for help.
+pub fn parse() -> Cli {
+    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 fn platform(text: &str) -> Result<Platform, String> {

@@ -1,6 +1,7 @@
 //! Commands that speak with a registry.
 
 use clap::Args;
+use std::path::PathBuf;
 
 /// `publish`.
 #[derive(Args, Debug)]
@@ -25,4 +26,15 @@ pub struct Freshness {
     /// The oldest that a moving tag may be
     #[arg(long, value_name = "DURATION")]
     pub max_age: humantime::Duration,
+}
+
+/// `site`.
+#[derive(Args, Debug)]
+pub struct Site {
+    /// The folder to write; a history in it is read first and goes on
+    #[arg(long, value_name = "FOLDER", default_value = "target/site")]
+    pub out: PathBuf,
+    /// Where the pages say that images are pulled from
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: Option<String>,
 }

@@ -3,7 +3,10 @@
 use super::App;
 use super::order::{Order, Prepared, by_root};
 use super::smoke;
-use crate::build::{self, Images, Outcome, Phases, Report, Secrets, Tagged, candidate, disk, registry, size};
+use crate::build::{
+    self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, candidate, disk, measured, registry,
+    size,
+};
 use crate::cli::Build as Args;
 use crate::engine::Engine;
 use crate::faults;
@@ -16,7 +19,7 @@ use crate::runner::Step;
 use crate::smoke::Record;
 use anyhow::Result;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Builds what changed, and gives names to what passed.
 pub fn run(app: &App, args: &Args) -> Result<()> {
@@ -41,7 +44,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         disk::check(app.state(), disk::needed(wheel_bytes))?;
     }
     app.start(&engine)?;
-    let order = Run { order, engine: &engine };
+    let order = Run { order, engine: &engine, start };
     let images = Images { engine: &engine, catalog: &project.catalog };
     if alone.as_ref().is_some_and(|alone| alone.died.is_some()) {
         images.forget_unfinished();
@@ -73,6 +76,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
 struct Run<'a> {
     order: Order<'a>,
     engine: &'a Engine,
+    start: Instant,
 }
 
 impl Run<'_> {
@@ -195,10 +199,13 @@ impl Run<'_> {
     fn prove(&self, images: &Images, plan: &Planned) -> Result<Tagged> {
         let candidate = candidate(&self.order.project.catalog, plan);
         let proved = self.smoke(images.engine, plan, &candidate).and_then(|record| {
-            self.keep(plan, &record)?;
-            let size = size::check(images, plan, &candidate, &record)?;
+            measured::keep_record(self.order.app.state(), plan, &record)?;
+            let copied = self.order.copied(plan);
+            let size = size::check(images, plan, &candidate, &record, &copied)?;
             self.order.app.out.say(&size.to_string());
-            images.tag(&candidate, plan, &record.found)
+            let tagged = images.tag(&candidate, plan, &record.found)?;
+            self.measured(plan, &tagged, size)?.keep(self.order.app.state())?;
+            Ok(tagged)
         });
         images.untag(&candidate);
         let tagged = proved?;
@@ -216,11 +223,9 @@ impl Run<'_> {
         Ok(record)
     }
 
-    /// Keeps the record of the smoke test beside the logs.
-    fn keep(&self, plan: &Planned, record: &Record) -> Result<()> {
-        let name = format!("reports/{}-{}.json", plan.release, plan.variant);
-        let text = serde_json::to_string_pretty(record)? + "\n";
-        crate::files::write(&self.order.app.state().join(name), text.as_bytes())
+    fn measured(&self, plan: &Planned, tagged: &Tagged, size: size::Size) -> Result<Measured> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        Ok(Measured::new(plan, tagged, size, now, self.start.elapsed().as_secs_f64()))
     }
 }
 

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod ci;
+mod completions;
 mod engine;
 mod explain;
 mod list;
@@ -10,6 +11,7 @@ mod lock;
 mod order;
 mod plan;
 mod render;
+mod site;
 mod smoke;
 
 use crate::cli::{Cli, Command, EngineChoice, Global};
@@ -132,6 +134,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Render(args) => render::run(&app, &args),
         Command::Build(args) => build::run(&app, &args),
         Command::Smoke(args) => smoke::run(&app, &args),
+        Command::Site(args) => site::run(&app, &args),
         Command::Engine(action) => engine::run(&app, action),
         Command::Ci(args) => ci::run(&app, &args),
         Command::Publish(_) => not_yet("publish"),
@@ -142,7 +145,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Doctor => not_yet("doctor"),
         Command::Matrix => not_yet("matrix"),
         Command::Bench => not_yet("bench"),
-        Command::Completions(_) => not_yet("completions"),
+        Command::Completions(args) => completions::run(&app, &args),
     }
 }
 

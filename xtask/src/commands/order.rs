@@ -9,7 +9,7 @@ use crate::lock::Lock;
 use crate::plan::{Action, Chosen, Existing, Planned, Sources};
 use crate::problem::{Id, refuse};
 use crate::project::Project;
-use crate::render::Files;
+use crate::render::{Files, dockerfile};
 use crate::root::Ground;
 use crate::runner::Step;
 use crate::smoke::Request;
@@ -85,6 +85,14 @@ impl<'a> Order<'a> {
     pub fn needed(&self, root: &str, chosen: &Chosen) -> registry::Needed {
         let mirror = self.args.mirror.as_deref();
         registry::needed(&self.project.catalog, &self.project.resolved, chosen, root, mirror)
+    }
+
+    /// What the layers of an image are copied from, the topmost first.
+    pub fn copied(&self, plan: &Planned) -> Vec<String> {
+        let tiers = self.project.catalog.tiers(&plan.variant).into_iter().rev().map(|(tier, _)| tier);
+        let dockerfiles =
+            tiers.chain(["base"]).filter_map(|tier| dockerfile(self.files, &plan.release, tier));
+        dockerfiles.flat_map(build::size::copied).collect()
     }
 
     /// Plans the images of one root; where it is only `looked` at, nothing is made.

@@ -4,6 +4,7 @@ mod bake;
 mod layers;
 mod page;
 mod requirements;
+mod schema;
 mod variant;
 
 pub use bake::{FILE as BAKE_FILE, packages_variable, root_variable, target};
@@ -67,6 +68,7 @@ impl Templates {
             sources.push((path.display().to_string(), std::fs::read_to_string(folder.join(path))?));
         }
         let mut tera = Tera::default();
+        tera.autoescape_on([".html.tera"]);
         tera.add_raw_templates(sources).context("reading the templates")?;
         let owner =
             |path: &PathBuf| path.components().nth(1).map(|it| it.as_os_str().to_string_lossy().into_owned());
@@ -78,7 +80,8 @@ impl Templates {
         self.tera.contains_template(name)
     }
 
-    fn render(&self, name: &str, context: &Context) -> Result<String> {
+    /// Renders one template; what goes into a page is escaped.
+    pub fn render(&self, name: &str, context: &Context) -> Result<String> {
         self.tera.render(name, context).with_context(|| format!("rendering templates/{name}"))
     }
 }
@@ -101,6 +104,7 @@ pub fn render(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<F
     }
     out.insert(Path::new(IMAGES).join(BAKE_FILE), bake::file(catalog, lock, &templates.with_files)?);
     out.insert(Path::new(IMAGES).join("README.md"), page::page(catalog, lock, templates)?);
+    out.insert(Path::new(IMAGES).join(schema::FILE), schema::schema()?);
     Ok(out)
 }
 
@@ -178,6 +182,11 @@ pub fn definition(files: &Files, target: &str) -> Result<serde_json::Value> {
     let text = files.get(&Path::new(IMAGES).join(BAKE_FILE)).context("there is no bake file")?;
     let bake: serde_json::Value = serde_json::from_str(text)?;
     Ok(bake["target"][target].clone())
+}
+
+/// The rendered Dockerfile of a tier: `base` or a variant.
+pub fn dockerfile<'a>(files: &'a Files, release: &str, tier: &str) -> Option<&'a str> {
+    files.get(&Path::new(IMAGES).join(release).join(tier).join("Dockerfile")).map(String::as_str)
 }
 
 /// Writes what differs, removes what is rendered no longer, and returns both.

@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "engine",
     "smoke",
     "build",
+    "site",
     "cli",
     "project",
     "commands",

@@ -8,36 +8,75 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// What Chromium needs of Debian, and a font.
+const PACKAGES: [&str; 3] = ["chromium-headless-shell", "dash", "fonts-dejavu-core"];
+
 /// Chromium, which is spoken to over a pipe: messages in JSON with a zero byte after each.
-struct Browser {
+pub struct Browser {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     messages: u64,
     session: Value,
+    /// What happened meanwhile, of the domains that were enabled.
+    pub events: Vec<Value>,
 }
+
+/// How Chromium is started, wherever it runs; a shell connects its pipe with standard input and output.
+const START: &str = "--no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1280,900 \
+    --remote-debugging-pipe 3<&0 4>&1 </dev/null >/dev/null 2>&1";
 
 impl Browser {
     fn beside(server: &Container) -> Browser {
-        let image = debian::image("chromium", &["chromium-headless-shell", "dash", "fonts-dejavu-core"]);
-        let start = "exec chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage \
-            --window-size=1280,900 --user-data-dir=/tmp/profile --remote-debugging-pipe 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+        let image = debian::image("chromium", &PACKAGES);
+        let start = format!("exec chromium-headless-shell --user-data-dir=/tmp/profile {START}");
         let network = format!("container:{}", server.id);
-        let words =
-            ["run", "--rm", "--interactive", "--network", &network, "--user=1000", &image, "sh", "-c", start];
-        let mut process =
-            crate::containers::client(&words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let words = [
+            "run",
+            "--rm",
+            "--interactive",
+            "--network",
+            &network,
+            "--user=1000",
+            &image,
+            "sh",
+            "-c",
+            &start,
+        ];
+        Browser::start(&mut crate::containers::client(&words))
+    }
+
+    /// Chromium on this machine, without a container, for pages that are files.
+    pub fn here() -> Browser {
+        let root = debian::tree("chromium", &PACKAGES);
+        let profile = root.with_file_name("profile");
+        let libraries = root.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
+        let fonts = root.with_file_name("fonts.conf");
+        let text = format!("<fontconfig><dir>{}</dir></fontconfig>", root.join("usr/share/fonts").display());
+        std::fs::write(&fonts, text).unwrap();
+        let mut sh = Command::new("sh");
+        sh.args(["-c", &format!("exec \"$0\" --user-data-dir=\"$HOME\" {START}")])
+            .arg(root.join("usr/lib/chromium/chromium-headless-shell"))
+            .env("LD_LIBRARY_PATH", std::env::join_paths([libraries.join("pulseaudio"), libraries]).unwrap())
+            .env("FONTCONFIG_FILE", fonts)
+            .env("HOME", profile);
+        Browser::start(&mut sh)
+    }
+
+    fn start(command: &mut Command) -> Browser {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), BufReader::new(process.stdout.take().unwrap()));
-        let mut browser = Browser { process, input, output, messages: 0, session: Value::Null };
+        let mut browser =
+            Browser { process, input, output, messages: 0, session: Value::Null, events: Vec::new() };
         let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}))["targetId"].clone();
         let attach = json!({"targetId": target, "flatten": true});
         browser.session = browser.call("Target.attachToTarget", &attach)["sessionId"].clone();
         browser
     }
 
-    /// A method of Chromium's protocol, and what it answers; what happens meanwhile is not listened to.
+    /// A method of Chromium's protocol, and what it answers.
     #[track_caller]
-    fn call(&mut self, method: &str, parameters: &Value) -> Value {
+    pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.messages += 1;
         let mut message = json!({"id": self.messages, "method": method, "params": parameters});
         if !self.session.is_null() {
@@ -52,13 +91,15 @@ impl Browser {
                 assert!(answer["error"].is_null(), "{method}: {answer}");
                 return answer["result"].clone();
             }
+            self.events.push(answer);
         }
     }
 
-    /// What an expression of the page is.
+    /// What an expression of the page is; a promise is waited for.
     #[track_caller]
-    fn value(&mut self, expression: &str) -> Value {
-        let asked = self.call("Runtime.evaluate", &json!({"expression": expression, "returnByValue": true}));
+    pub fn value(&mut self, expression: &str) -> Value {
+        let ask = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let asked = self.call("Runtime.evaluate", &ask);
         asked["result"]["value"].clone()
     }
 
@@ -76,7 +117,7 @@ impl Browser {
     }
 
     #[track_caller]
-    fn wait(&mut self, expression: &str) {
+    pub fn wait(&mut self, expression: &str) {
         if !self.becomes(expression, 60) {
             self.picture("failed");
             let text = self.value("document.body.innerText");
@@ -118,7 +159,7 @@ impl Browser {
 
     /// What the page looks like, kept for people below `target/screenshots`.
     #[track_caller]
-    fn picture(&mut self, name: &str) {
+    pub fn picture(&mut self, name: &str) {
         let data = self.call("Page.captureScreenshot", &json!({}))["data"].clone();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
         std::fs::create_dir_all(&folder).unwrap();

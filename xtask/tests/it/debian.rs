@@ -36,19 +36,32 @@ pub fn unpacked(package: &str) -> PathBuf {
     root
 }
 
+/// These packages of the host's suite with everything they depend on, unpacked below the test's own folder. No script
+/// of a package runs.
+pub fn tree(name: &str, packages: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trees").join(name);
+    let root = folder.join("root");
+    if !root.exists() {
+        let script = r#"apt-get install --download-only --yes -qq "$@" >/dev/null
+for package in cache/archives/*.deb; do dpkg-deb --extract "$package" unpacked; rm "$package"; done; mv unpacked root"#;
+        fetch(&folder, script, packages);
+    }
+    root
+}
+
 /// An image of these packages of the host's suite, with everything they depend on; it stays in the engine.
 pub fn image(name: &str, packages: &[&str]) -> String {
     let image = format!("xtask-tests/{name}:1");
     if docker(&["image", "inspect", &image]).code == Some(0) {
         return image;
     }
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    // No script of a package runs, so no account is there.
-    let script = r#"apt-get install --download-only --yes -qq "$@" >/dev/null
-for package in cache/archives/*.deb; do dpkg-deb --extract "$package" root; rm "$package"; done
-printf 'user:x:1000:0::/tmp:/bin/sh\n' > root/etc/passwd
-mkdir -p root/tmp; chmod 1777 root/tmp; tar --create --directory root --file root.tar ."#;
-    fetch(folder.path(), script, packages);
-    docker(&["import", folder.path().join("root.tar").to_str().unwrap(), &image]).expect(0, &[]);
+    let root = tree(name, packages);
+    // No script of a package has run, so no account is there.
+    let script = r#"printf 'user:x:1000:0::/tmp:/bin/sh\n' > etc/passwd
+mkdir -p tmp; chmod 1777 tmp; tar --create --file ../root.tar ."#;
+    Outcome::of(Command::new("sh").args(["-c", script]).current_dir(&root).output().unwrap()).expect(0, &[]);
+    let archive = root.with_file_name("root.tar");
+    docker(&["import", archive.to_str().unwrap(), &image]).expect(0, &[]);
+    std::fs::remove_file(archive).unwrap();
     image
 }

@@ -3,6 +3,7 @@
 
 mod arrows;
 mod browser;
+mod completions;
 mod containers;
 mod debian;
 mod examples;
@@ -20,7 +21,9 @@ mod readme;
 mod real;
 mod refusals;
 mod registry;
+mod schema;
 mod services;
+mod site;
 mod ssh;
 mod support;
 mod users;

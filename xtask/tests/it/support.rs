@@ -124,6 +124,28 @@ pub fn pinned(list: &str) -> PathBuf {
     folder
 }
 
+/// The folder `node_modules` of what a lock file below `tests/` pins; it stays for the next run.
+pub fn npm(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm").join(name);
+    let pins = project().join("xtask/tests").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut changed = !folder.join("done").exists();
+    for file in ["package.json", "package-lock.json"] {
+        let (from, to) = (pins.join(file), folder.join(file));
+        changed |= std::fs::read(&from).unwrap() != std::fs::read(&to).unwrap_or_default();
+        std::fs::copy(from, to).unwrap();
+    }
+    if changed {
+        let npm = Command::new("npm")
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .current_dir(&folder)
+            .output();
+        Outcome::of(npm.unwrap()).expect(0, &[]);
+        std::fs::write(folder.join("done"), "").unwrap();
+    }
+    folder.join("node_modules")
+}
+
 /// How the program ended.
 #[derive(Debug)]
 pub struct Outcome {

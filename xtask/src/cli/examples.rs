@@ -1,0 +1,190 @@
+//! Two lines for every command, shown at the end of its help; a test reads them all as the program would.
+
+use clap::Command;
+
+/// A line as it is typed, and what it does.
+type Example = (&'static str, &'static str);
+
+/// Examples by command; the engine's actions by both of their words.
+const EXAMPLES: &[(&str, [Example; 2])] = &[
+    (
+        "check",
+        [
+            ("cargo xtask check", "before a commit"),
+            ("cargo xtask check --file team/variants.yaml", "a catalog of your own"),
+        ],
+    ),
+    (
+        "list",
+        [
+            ("cargo xtask list", "what there is, and its tags"),
+            ("cargo xtask list --json", "the same for a script"),
+        ],
+    ),
+    (
+        "explain",
+        [
+            ("cargo xtask explain --torch 2.9 --cuda 12.8", "do they go together?"),
+            ("cargo xtask explain --torch 2.15 --gpu T4 --driver 535.104.05", "does it run on that machine?"),
+        ],
+    ),
+    (
+        "plan",
+        [
+            ("cargo xtask plan --variant devel", "what a build would do, and why"),
+            ("cargo xtask plan --all --json", "every image, with the very commands"),
+        ],
+    ),
+    (
+        "lock",
+        [
+            ("cargo xtask lock --check", "is it made from this catalog?"),
+            ("cargo xtask lock --update --release 2.9", "newer inputs for one release"),
+        ],
+    ),
+    (
+        "render",
+        [
+            ("cargo xtask render", "after an edit of catalog, lock or templates"),
+            ("cargo xtask render --check", "would a file change?"),
+        ],
+    ),
+    (
+        "build",
+        [
+            ("cargo xtask build --variant runtime", "the default release"),
+            ("cargo xtask build --all --release 2.15 --keep-going", "all of a release, past a failure"),
+        ],
+    ),
+    (
+        "smoke",
+        [
+            ("cargo xtask smoke --variant runtime", "what was built here"),
+            (
+                "cargo xtask smoke --image pytorch-cuda:2.15-runtime --gpus all --require-gpu",
+                "on a GPU machine",
+            ),
+        ],
+    ),
+    (
+        "site",
+        [
+            ("cargo xtask site", "with what builds here have measured"),
+            (
+                "cargo xtask site --out pages --registry registry.example.org/team",
+                "a checkout of a branch to serve",
+            ),
+        ],
+    ),
+    (
+        "engine",
+        [
+            ("cargo xtask engine status", "which engine is taken, and what it can do"),
+            ("cargo xtask engine prune", "the private engine goes, with all its data"),
+        ],
+    ),
+    (
+        "engine status",
+        [
+            ("cargo xtask engine status", "and how to speak to it"),
+            ("cargo xtask engine status --engine private --json", "the private one, for a script"),
+        ],
+    ),
+    (
+        "engine up",
+        [
+            ("cargo xtask engine up", "fetches it first, if need be"),
+            (
+                "cargo xtask engine up --engine private --state /big/disk",
+                "beside your own docker, data elsewhere",
+            ),
+        ],
+    ),
+    (
+        "engine down",
+        [
+            ("cargo xtask engine down", "its images stay"),
+            ("cargo xtask engine down --engine private", "beside your own docker"),
+        ],
+    ),
+    (
+        "engine prune",
+        [
+            ("cargo xtask engine prune", "nothing stays"),
+            ("cargo xtask engine prune --state /big/disk", "where its data is elsewhere"),
+        ],
+    ),
+    (
+        "ci",
+        [
+            ("cargo xtask ci --fast", "all but the images: a minute"),
+            ("cargo xtask ci --dry-run", "the commands alone"),
+        ],
+    ),
+    (
+        "completions",
+        [
+            (
+                "cargo xtask completions bash > ~/.local/share/bash-completion/completions/xtask",
+                "for `xtask`",
+            ),
+            ("cargo xtask completions zsh > ~/.xtask.zsh", "then `source ~/.xtask.zsh` in .zshrc"),
+        ],
+    ),
+];
+
+/// Puts the examples below the help of every command that has some.
+pub(super) fn add(command: Command) -> Command {
+    below(command, "")
+}
+
+fn below(command: Command, above: &str) -> Command {
+    command.mut_subcommands(|it| {
+        let name = format!("{above}{}", it.get_name());
+        let it = below(it, &format!("{name} "));
+        match EXAMPLES.iter().find(|(of, _)| *of == name) {
+            Some((_, examples)) => it.after_help(text(examples)),
+            None => it,
+        }
+    })
+}
+
+fn text(examples: &[Example]) -> String {
+    let lines = examples.iter().map(|(line, does)| format!("\n  {line}\n      {does}"));
+    format!("Examples:{}", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words that a shell would give the program; what stands behind `>` is the shell's.
+    fn words(line: &str) -> Vec<&str> {
+        line.split(" > ").next().unwrap().strip_prefix("cargo xtask ").unwrap().split_whitespace().collect()
+    }
+
+    #[test]
+    fn every_command_has_two_examples_and_the_program_takes_them() {
+        let mut left = vec![(String::new(), crate::cli::command())];
+        let mut seen = 0;
+        while let Some((path, command)) = left.pop() {
+            for it in command.get_subcommands() {
+                let name = format!("{path}{}", it.get_name());
+                left.push((format!("{name} "), it.clone()));
+                let about = it.get_about().map(ToString::to_string).unwrap_or_default();
+                let not_yet = about.contains("[not built yet]");
+                let found = EXAMPLES.iter().filter(|(of, _)| *of == name).collect::<Vec<_>>();
+                assert_eq!(found.len(), usize::from(!not_yet), "examples of `{name}`");
+                seen += found.len();
+                for (line, does) in found.iter().flat_map(|(_, examples)| examples) {
+                    assert!(line.starts_with(&format!("cargo xtask {name}")) && !does.is_empty(), "{line}");
+                    let args = std::iter::once("xtask").chain(words(line));
+                    crate::cli::command()
+                        .try_get_matches_from(args)
+                        .unwrap_or_else(|e| panic!("{line}: {e}"));
+                }
+            }
+        }
+        assert_eq!(seen, EXAMPLES.len(), "an example of a command that is not there");
+    }
+}
