@@ -1,0 +1,136 @@
+//! A static site of what there is: an overview and a page an image, from the catalog, the lock and what was measured.
+//! Pure: the same input gives the same bytes.
+
+mod chart;
+mod contents;
+mod finder;
+mod history;
+mod page;
+
+pub use contents::packages;
+pub use history::{FILE as HISTORY, History};
+
+use crate::build::{Measured, size::allowed};
+use crate::catalog::Catalog;
+use crate::compat::Compat;
+use crate::lock::Lock;
+use crate::out::gigabytes;
+use crate::render::{Files, Templates};
+use crate::smoke::Record;
+use crate::tags::planned;
+use anyhow::Result;
+use chart::{Bar, bars};
+use finder::Finder;
+use page::Page;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tera::Context;
+
+/// What was measured of the images, by release and variant; an image that was not built is not among them.
+pub type Reports = BTreeMap<(String, String), (Option<Measured>, Option<Record>)>;
+
+/// What a site is made from.
+pub struct Input<'a> {
+    /// What there is.
+    pub catalog: &'a Catalog,
+    /// What it is made of.
+    pub lock: &'a Lock,
+    /// On what it runs.
+    pub compat: &'a Compat,
+    /// How pages look.
+    pub templates: &'a Templates,
+    /// Where images are pulled from; none where they are only here.
+    pub registry: Option<&'a str>,
+    /// How they turned out.
+    pub reports: &'a Reports,
+    /// How they were before.
+    pub history: &'a History,
+}
+
+/// A release on the overview.
+#[derive(Serialize)]
+struct Release<'a> {
+    name: &'a str,
+    facts: &'a crate::resolve::Resolved,
+    images: Vec<Summary<'a>>,
+    bars: Vec<Bar>,
+}
+
+/// An image on the overview.
+#[derive(Serialize)]
+struct Summary<'a> {
+    variant: &'a str,
+    about: &'a str,
+    page: String,
+    tag: String,
+    size: Option<String>,
+    state: Option<String>,
+}
+
+impl Input<'_> {
+    /// Every file of the site by its path in the site's folder.
+    pub fn pages(&self) -> Result<Files> {
+        let mut files = Files::new();
+        let mut add = |path: String, text: String| files.insert(PathBuf::from(path), text);
+        add("style.css".to_owned(), self.templates.render("site/style.css.tera", &Context::new())?);
+        add("index.html".to_owned(), self.overview()?);
+        for release in self.catalog.releases_newest_first() {
+            for variant in self.catalog.variants_in_order() {
+                let mut context = self.context();
+                context.insert("page", &Page::new(self, release, variant)?);
+                let text = self.templates.render("site/image.html.tera", &context)?;
+                add(page_of(release, variant), text);
+            }
+        }
+        add(HISTORY.to_owned(), self.history.text()?);
+        Ok(files)
+    }
+
+    fn context(&self) -> Context {
+        let mut context = Context::new();
+        context.insert("catalog", self.catalog);
+        context.insert("registry", &self.registry);
+        context
+    }
+
+    fn overview(&self) -> Result<String> {
+        let resolved = self.lock.releases.iter().map(|(name, it)| (name.clone(), it.facts.clone())).collect();
+        let mut context = self.context();
+        context.insert("finder", &Finder::new(self.catalog, &resolved, self.compat));
+        let releases = self.catalog.releases_newest_first().into_iter().map(|name| self.release(name));
+        context.insert("releases", &releases.collect::<Result<Vec<_>>>()?);
+        self.templates.render("site/index.html.tera", &context)
+    }
+
+    fn release<'a>(&'a self, name: &'a str) -> Result<Release<'a>> {
+        let facts = &self.lock.releases[name].facts;
+        let (mut images, mut weights) = (Vec::new(), Vec::new());
+        for variant in self.catalog.variants_in_order() {
+            let (measured, record) = self.reports_of(name, variant);
+            let sent = measured.and_then(|it| it.compressed);
+            let budget = allowed(self.catalog, name, variant).map(|it| it.compressed);
+            weights.extend(sent.map(|bytes| (variant.to_owned(), bytes, budget)));
+            images.push(Summary {
+                variant,
+                about: &self.catalog.variants[variant].about,
+                page: page_of(name, variant),
+                tag: planned(self.catalog, facts, variant)?.pop().unwrap_or_default(),
+                size: sent.map(gigabytes),
+                state: record.map(|it| crate::out::word(it.state)),
+            });
+        }
+        Ok(Release { name, facts, images, bars: bars(&weights) })
+    }
+
+    fn reports_of(&self, release: &str, variant: &str) -> (Option<&Measured>, Option<&Record>) {
+        let key = (release.to_owned(), variant.to_owned());
+        let both = self.reports.get(&key);
+        (both.and_then(|it| it.0.as_ref()), both.and_then(|it| it.1.as_ref()))
+    }
+}
+
+/// The file of an image's page.
+fn page_of(release: &str, variant: &str) -> String {
+    format!("{release}-{variant}.html")
+}
