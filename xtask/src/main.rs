@@ -11,6 +11,7 @@ mod engine;
 mod explain;
 mod faults;
 mod files;
+mod github;
 mod hold;
 #[allow(dead_code, unused_imports)] // until registries and wheels are asked through it
 mod http;
@@ -35,8 +36,7 @@ use problem::{Exit, Refusal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::parse();
-    let done = interrupt::listen().map_err(anyhow::Error::from).and_then(|()| commands::run(cli));
+    let done = interrupt::listen().map_err(anyhow::Error::from).and_then(|()| commands::run(cli::parse()?));
     match (done, interrupt::check()) {
         (Ok(()), _) => ExitCode::SUCCESS,
         // Whatever failed then, failed because of it.
@@ -53,6 +53,9 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     match error.downcast_ref::<Refusal>().cloned().or_else(|| faults::of_full_disk(error)) {
         Some(refusal) => {
             eprintln!("{refusal}");
+            for line in refusal.0.iter().filter_map(github::annotation) {
+                eprintln!("{line}");
+            }
             ExitCode::from(refusal.exit() as u8)
         }
         None => {

@@ -24,6 +24,11 @@ impl Out {
         }
     }
 
+    /// Says what must be heard even where only results and errors are wanted: what led to an error.
+    pub fn insist(&self, text: &str) {
+        writeln!(std::io::stderr().lock(), "{}", text.trim_end()).ok();
+    }
+
     /// Gives a result: a value as JSON, or its text.
     pub fn result(&self, text: &str, value: &impl Serialize) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
@@ -33,6 +38,12 @@ impl Out {
             false => writeln!(stdout, "{text}")?,
         }
         Ok(())
+    }
+
+    /// Says what was done, which is the result only where one is wanted as JSON.
+    pub fn done(&self, words: &str, value: &impl Serialize) -> Result<()> {
+        self.say(words);
+        self.result("", value)
     }
 
     /// Whether a moving line would be seen by a person.

@@ -6,6 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)] // The ids are the documentation; the README tells each in a sentence.
 pub enum Id {
+    Usage,
     Schema,
     VersionNotText,
     UnknownName,
@@ -59,6 +60,7 @@ impl Id {
     /// Every id, in the order in which the README lists them.
     #[cfg(test)]
     pub const ALL: &[Id] = &[
+        Id::Usage,
         Id::Schema,
         Id::VersionNotText,
         Id::UnknownName,
@@ -100,6 +102,7 @@ impl Id {
     /// The id as it is printed and documented, e.g. `E_LOCK_STALE`.
     pub fn as_str(self) -> &'static str {
         match self {
+            Id::Usage => "E_USAGE",
             Id::Schema => "E_SCHEMA",
             Id::VersionNotText => "E_VERSION_NOT_TEXT",
             Id::UnknownName => "E_UNKNOWN_NAME",

@@ -1,9 +1,12 @@
 //! How it went, image by image: the summary of a build.
 
 use super::images::Tagged;
-use crate::out::{columns, word};
+use super::measured::{self, Measured};
+use crate::out::{gigabytes, word};
 use crate::problem::{Id, Problem, Refusal};
+use crate::smoke::State;
 use serde::Serialize;
+use std::path::Path;
 
 /// How it went with one image.
 #[derive(Debug, Serialize)]
@@ -17,12 +20,24 @@ pub struct Outcome {
     /// The image, where there is one.
     #[serde(flatten)]
     pub image: Option<Tagged>,
+    /// What was measured of it when it was built.
+    #[serde(flatten)]
+    pub figures: Option<Figures>,
     /// Why there is none: `E_SMOKE`, and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The same, said out.
     #[serde(skip)]
     problems: Vec<Problem>,
+}
+
+/// What a person asks first of an image.
+#[derive(Debug, Serialize)]
+pub struct Figures {
+    /// Bytes as it is sent, or else as it lies in the engine.
+    pub bytes: u64,
+    /// Whether a GPU took part in its smoke test.
+    pub state: Option<State>,
 }
 
 /// A result in a word.
@@ -41,6 +56,18 @@ impl Outcome {
     pub fn good(name: (&str, &str), image: Tagged, built: bool) -> Outcome {
         let result = if built { Verdict::Built } else { Verdict::Skipped };
         Outcome { image: Some(image), ..Outcome::new(name, result) }
+    }
+
+    /// Adds what was kept of this very image, if anything was.
+    pub fn measured(&mut self, state: &Path) -> anyhow::Result<()> {
+        let kept = Measured::kept(state, &self.release, &self.variant)?;
+        let record = measured::kept_record(state, &self.release, &self.variant)?;
+        let digest = self.image.as_ref().map(|image| image.digest.as_str());
+        self.figures = kept.filter(|kept| Some(kept.digest.as_str()) == digest).map(|kept| Figures {
+            bytes: kept.compressed.unwrap_or(kept.unpacked),
+            state: record.map(|record| record.state),
+        });
+        Ok(())
     }
 
     /// An image that cannot be built on this machine.
@@ -63,7 +90,7 @@ impl Outcome {
 
     fn new((release, variant): (&str, &str), result: Verdict) -> Outcome {
         let (release, variant) = (release.to_owned(), variant.to_owned());
-        Outcome { release, variant, result, image: None, id: None, problems: Vec::new() }
+        Outcome { release, variant, result, image: None, figures: None, id: None, problems: Vec::new() }
     }
 
     fn because(self, problems: Vec<Problem>) -> Outcome {
@@ -71,15 +98,17 @@ impl Outcome {
     }
 }
 
-/// The outcomes as a table.
-pub fn table(outcomes: &[Outcome]) -> String {
-    let mut rows = vec![["RELEASE", "VARIANT", "RESULT", "REASON OR DIGEST"].map(str::to_owned)];
-    rows.extend(outcomes.iter().map(|it| {
+/// The outcomes as rows of a table, its head first.
+pub fn table(outcomes: &[Outcome]) -> Vec<[String; 6]> {
+    let head = ["RELEASE", "VARIANT", "RESULT", "REASON OR DIGEST", "SIZE", "SMOKE TEST"].map(str::to_owned);
+    let row = |it: &Outcome| {
         let digest = it.image.as_ref().map(|image| image.digest.clone());
         let why = digest.or_else(|| it.id.clone()).unwrap_or_default();
-        [it.release.clone(), it.variant.clone(), word(it.result).replace('-', " "), why]
-    }));
-    columns(&rows)
+        let size = it.figures.as_ref().map(|figures| gigabytes(figures.bytes)).unwrap_or_default();
+        let state = it.figures.as_ref().and_then(|figures| figures.state).map(word).unwrap_or_default();
+        [it.release.clone(), it.variant.clone(), word(it.result).replace('-', " "), why, size, state]
+    };
+    std::iter::once(head).chain(outcomes.iter().map(row)).collect()
 }
 
 /// Every problem of every image, each once, as the error that ends the command.

@@ -3,11 +3,13 @@
 mod examples;
 mod host;
 mod registry;
+mod usage;
 
 pub use host::{One, Run};
 pub use registry::{Freshness, Publish, Site};
 
 use crate::catalog::Platform;
+use crate::problem::Refusal;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -301,9 +303,15 @@ pub fn command() -> clap::Command {
     examples::add(Cli::command())
 }
 
-/// What was asked for; ends the program where it was not understood, or was a question for help.
-pub fn parse() -> Cli {
-    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+/// What was asked for; a question for help or the version is answered, and the program ends.
+///
+/// Errors: `E_USAGE`, with what clap says of it.
+pub fn parse() -> anyhow::Result<Cli> {
+    match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => Ok(cli),
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => Err(Refusal::from(usage::problem(&error)).into()),
+    }
 }
 
 fn platform(text: &str) -> Result<Platform, String> {

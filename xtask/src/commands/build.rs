@@ -10,8 +10,9 @@ use crate::build::{
 use crate::cli::Build as Args;
 use crate::engine::Engine;
 use crate::faults;
+use crate::github;
 use crate::interrupt;
-use crate::out::word;
+use crate::out::{columns, word};
 use crate::plan::{Action, Chosen, Planned, bytes_to_fetch};
 use crate::problem::Id;
 use crate::root;
@@ -62,9 +63,12 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     if app.dry_run {
         return build::judge(outcomes);
     }
-    if outcomes.len() > 1 {
-        app.out.say(&build::table(&outcomes));
+    for outcome in &mut outcomes {
+        outcome.measured(app.state())?;
     }
+    let table = build::table(&outcomes);
+    app.out.say(&columns(&table));
+    github::summarize("Images", &table);
     app.out.say(&format!("done in {:.1} s", start.elapsed().as_secs_f64()));
     let digests: Vec<&str> =
         outcomes.iter().filter_map(|it| Some(it.image.as_ref()?.digest.as_str())).collect();

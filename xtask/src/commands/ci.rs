@@ -3,10 +3,14 @@
 use super::App;
 use crate::catalog::Catalog;
 use crate::cli::Ci as Args;
+use crate::github;
 use crate::interrupt;
+use crate::out::word;
 use crate::problem::{Exit, Id, refuse};
 use crate::runner::Step;
 use anyhow::Result;
+use serde_json::json;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs the checks one after the other; the first that fails ends it.
@@ -17,6 +21,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         return app.out.result(&lines.join("\n"), &lines);
     }
     let start = Instant::now();
+    let mut checks = Vec::new();
     for step in &steps {
         let began = Instant::now();
         app.out.say(&format!("── {}: {}", step.reason, step.to_line()));
@@ -24,10 +29,17 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
             let cure = "see the lines above; run this one command again until it passes";
             return refuse(Id::Check, &step.reason, format!("`{}` failed", step.to_line()), cure);
         }
-        app.out.say(&format!("── {}: {:.1} s", step.reason, began.elapsed().as_secs_f64()));
+        let seconds = began.elapsed().as_secs_f64();
+        app.out.say(&format!("── {}: {seconds:.1} s", step.reason));
+        checks.push(json!({"check": step.reason, "seconds": seconds}));
     }
-    app.out.say(&format!("all {} checks passed in {:.0} s", steps.len(), start.elapsed().as_secs_f64()));
-    Ok(())
+    let words = format!("all {} checks passed in {:.0} s", steps.len(), start.elapsed().as_secs_f64());
+    let rows = checks
+        .iter()
+        .map(|it| [word(&it["check"]), format!("{:.1} s", it["seconds"].as_f64().unwrap_or_default())]);
+    let head = ["CHECK", "TIME"].map(str::to_owned);
+    github::summarize("Checks", &std::iter::once(head).chain(rows).collect::<Vec<_>>());
+    app.out.done(&words, &checks)
 }
 
 /// How often a check is tried that the host or the network stood in the way of, and the pause before it is tried again.
@@ -37,14 +49,30 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// Whether a check passes. A network that is away for a moment is no failure of what is checked.
 fn passes(app: &App, step: &Step) -> Result<bool> {
     for _ in 1..TRIES {
-        let status = step.passthrough()?;
+        let status = follow(app, step)?;
         if status.code() != Some(Exit::Unusable as i32) {
             return Ok(status.success());
         }
         app.out.say(&format!("── {}: once more in {} s", step.reason, PAUSE.as_secs()));
         interrupt::sleep(PAUSE)?;
     }
-    Ok(step.passthrough()?.success())
+    Ok(follow(app, step)?.success())
+}
+
+/// Lets people see a check run. Where only results are wanted, what it said is told if it does not pass.
+fn follow(app: &App, step: &Step) -> Result<ExitStatus> {
+    if !app.out.quiet && !app.out.json {
+        return step.passthrough();
+    }
+    let mut said = String::new();
+    let status = step.stream(|_, line| {
+        said.push_str(line);
+        said.push('\n');
+    })?;
+    if !status.success() {
+        app.out.insist(&said);
+    }
+    Ok(status)
 }
 
 fn steps(fast: bool, catalog: &Catalog) -> Result<Vec<Step>> {

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::cli::Engine as Action;
-use crate::engine::{self, Status};
+use crate::engine::{self, Choice, Status};
 use crate::out::{gigabytes, word};
 use anyhow::Result;
 
@@ -15,16 +15,27 @@ pub fn run(app: &App, action: Action) -> Result<()> {
             let status = engine::status(app.choice(), app.state(), project.suite())?;
             app.out.result(&text(&status), &status)
         }
-        Action::Up => app.engine(&project).map(drop),
+        Action::Up => {
+            app.engine(&project)?;
+            app.out.result("", &engine::status(app.choice(), app.state(), project.suite())?)
+        }
+        Action::Down | Action::Prune if app.dry_run => {
+            let status = engine::status(Choice::Private, app.state(), project.suite())?;
+            let words = match status.running {
+                true => "the private engine would be stopped",
+                false => "no private engine is running",
+            };
+            app.out.done(words, &status)
+        }
         Action::Down => {
             let _alone = app.alone()?;
-            say(&engine::down(app.choice(), app.state(), project.suite(), &say)?);
-            Ok(())
+            let done = engine::down(app.choice(), app.state(), project.suite(), &say)?;
+            app.out.done(&done, &done)
         }
         Action::Prune => {
             let _alone = app.alone()?;
-            say(&engine::prune(app.choice(), app.state(), project.suite(), &say)?);
-            Ok(())
+            let done = engine::prune(app.choice(), app.state(), project.suite(), &say)?;
+            app.out.done(&done, &done)
         }
     }
 }

@@ -4,14 +4,16 @@ use super::App;
 use crate::cli::Lock as Args;
 use crate::lock::{self, Update, update};
 use anyhow::Result;
+use serde_json::json;
 
 /// `--check` is offline; `--update` asks the indexes, writes the lock and says what to do next.
 pub fn run(app: &App, args: &Args) -> Result<()> {
     let project = app.project()?;
     if args.check {
         let lock = project.lock()?;
-        app.out.say(&format!("the lock is made from this catalog: {} releases", lock.releases.len()));
-        return Ok(());
+        let releases = lock.releases.len();
+        let words = format!("the lock is made from this catalog: {releases} releases");
+        return app.out.done(&words, &json!({"releases": releases, "changes": []}));
     }
     if let Some(name) = &args.release {
         project.catalog.release(name)?;
@@ -26,14 +28,14 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         progress: &|line| app.out.say(line),
     };
     let new = update(&project.catalog, &project.resolved, old.clone(), &request)?;
-    for line in lock::changes(old.as_ref(), &new) {
-        app.out.say(&line);
+    let changes = lock::changes(old.as_ref(), &new);
+    for line in &changes {
+        app.out.say(line);
     }
+    let done = json!({"releases": new.releases.len(), "changes": changes});
     if app.dry_run {
-        app.out.say("nothing was written (--dry-run)");
-        return Ok(());
+        return app.out.done("nothing was written (--dry-run)", &done);
     }
     lock::write(&folder, &new)?;
-    app.out.say(&format!("wrote {}; now run `cargo xtask render`", lock::FILE));
-    Ok(())
+    app.out.done(&format!("wrote {}; now run `cargo xtask render`", lock::FILE), &done)
 }

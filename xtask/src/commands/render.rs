@@ -4,6 +4,7 @@ use super::App;
 use crate::cli::Check;
 use crate::render;
 use anyhow::Result;
+use serde_json::json;
 
 /// Writes, or with `--check` (or `--dry-run`) only compares.
 pub fn run(app: &App, args: &Check) -> Result<()> {
@@ -12,14 +13,14 @@ pub fn run(app: &App, args: &Check) -> Result<()> {
     let folder = project.catalog.folder();
     if args.check || app.dry_run {
         render::check(&folder, &files)?;
-        app.out.say(&format!("{} files are as rendered", files.len()));
-        return Ok(());
+        let done = json!({"files": files.len(), "changed": []});
+        return app.out.done(&format!("{} files are as rendered", files.len()), &done);
     }
     let _alone = app.alone()?;
     let changed = render::write(&folder, &files)?;
     for path in &changed {
         app.out.say(&format!("wrote {}", path.display()));
     }
-    app.out.say(&format!("{} of {} files changed", changed.len(), files.len()));
-    Ok(())
+    let words = format!("{} of {} files changed", changed.len(), files.len());
+    app.out.done(&words, &json!({"files": files.len(), "changed": changed}))
 }

@@ -2,6 +2,7 @@
 
 use super::App;
 use crate::cli::Smoke as Args;
+use crate::github;
 use crate::out::word;
 use crate::smoke::{Record, Request};
 use crate::tags;
@@ -29,6 +30,10 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         return app.out.result(&step.to_line(), &step.argv);
     }
     let record = request.run(&engine, |line| app.out.say(line))?;
+    github::summarize(
+        "Smoke test",
+        &[["IMAGE", "RESULT"].map(str::to_owned), [image.clone(), text(&record)]],
+    );
     app.out.result(&text(&record), &record)
 }
 

@@ -3,6 +3,7 @@
 /// From what everything stands on to what stands on everything.
 const ORDER: &[&str] = &[
     "problem",
+    "github",
     "files",
     "digest",
     "out",

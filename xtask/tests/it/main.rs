@@ -3,6 +3,7 @@
 
 mod arrows;
 mod browser;
+mod commands;
 mod completions;
 mod containers;
 mod debian;
