@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod compat;
 mod digest;
+mod doctor;
 mod engine;
 mod explain;
 mod faults;

@@ -62,16 +62,18 @@ impl Host {
 
 /// Reads `/etc/os-release`; an empty answer where there is none.
 pub fn os_release() -> OsRelease {
-    parse(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())
+    OsRelease::parse(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())
 }
 
-/// Reads shell-like assignments, as os-release(5) describes them.
-fn parse(text: &str) -> OsRelease {
-    let get = |key: &str| {
-        let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-        value.unwrap_or_default().trim().trim_matches(['"', '\'']).to_owned()
-    };
-    OsRelease { id: get("ID"), codename: get("VERSION_CODENAME"), name: get("PRETTY_NAME") }
+impl OsRelease {
+    /// Reads shell-like assignments, as os-release(5) describes them.
+    pub fn parse(text: &str) -> OsRelease {
+        let get = |key: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+            value.unwrap_or_default().trim().trim_matches(['"', '\'']).to_owned()
+        };
+        OsRelease { id: get("ID"), codename: get("VERSION_CODENAME"), name: get("PRETTY_NAME") }
+    }
 }
 
 #[cfg(test)]
@@ -81,10 +83,10 @@ mod tests {
     #[test]
     fn os_release_is_read_with_and_without_quotes() {
         let text = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\nID_LIKE=x\n";
-        let os = parse(text);
+        let os = OsRelease::parse(text);
         assert_eq!((os.id.as_str(), os.codename.as_str()), ("debian", "bookworm"));
         assert_eq!(os.name, "Debian GNU/Linux 12 (bookworm)");
-        assert_eq!(parse("ID='arch'\n").id, "arch");
-        assert_eq!(parse(""), OsRelease::default());
+        assert_eq!(OsRelease::parse("ID='arch'\n").id, "arch");
+        assert_eq!(OsRelease::parse(""), OsRelease::default());
     }
 }

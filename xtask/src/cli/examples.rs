@@ -36,6 +36,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         ],
     ),
     (
+        "doctor",
+        [
+            ("cargo xtask doctor --variant runtime", "can this variant use this host's GPU?"),
+            ("cargo xtask doctor --container train", "why does it not see its GPU any more?"),
+        ],
+    ),
+    (
         "lock",
         [
             ("cargo xtask lock --check", "is it made from this catalog?"),

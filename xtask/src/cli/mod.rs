@@ -5,7 +5,7 @@ mod host;
 mod registry;
 mod usage;
 
-pub use host::{One, Run};
+pub use host::{Doctor, One, Run};
 pub use registry::{Freshness, Publish, Site};
 
 use crate::catalog::Platform;
@@ -96,8 +96,8 @@ pub enum Command {
     Compose(One),
     /// Print Kubernetes manifests for one variant [not built yet]
     K8s(One),
-    /// Name the cause when a GPU does not work [not built yet]
-    Doctor,
+    /// Name the cause when a GPU does not work
+    Doctor(Doctor),
     /// Print the CI matrix as JSON [not built yet]
     Matrix,
     /// The engine: status, up, down, prune

@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod ci;
 mod completions;
+mod doctor;
 mod engine;
 mod explain;
 mod list;
@@ -137,12 +138,12 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Site(args) => site::run(&app, &args),
         Command::Engine(action) => engine::run(&app, action),
         Command::Ci(args) => ci::run(&app, &args),
+        Command::Doctor(args) => doctor::run(&app, args),
         Command::Publish(_) => not_yet("publish"),
         Command::Freshness(_) => not_yet("freshness"),
         Command::Run(_) => not_yet("run"),
         Command::Compose(_) => not_yet("compose"),
         Command::K8s(_) => not_yet("k8s"),
-        Command::Doctor => not_yet("doctor"),
         Command::Matrix => not_yet("matrix"),
         Command::Bench => not_yet("bench"),
         Command::Completions(args) => completions::run(&app, &args),

@@ -108,6 +108,12 @@ impl Compat {
         own.or_else(near).map(|(toolkit, driver)| (toolkit.as_str(), driver.as_str()))
     }
 
+    /// The driver that came with the first toolkit of a CUDA version: 570.26 for `12.8`.
+    pub fn lowest_driver_of(&self, cuda: &str) -> Option<&str> {
+        let mut drivers = self.drivers.toolkit.facts.iter();
+        drivers.find(|(toolkit, _)| is_in_line(toolkit, cuda)).map(|(_, driver)| driver.as_str())
+    }
+
     /// Everything about a build, or `None` if any of it is missing.
     pub fn known<'a>(&'a self, name: &'a str, build: &'a Build) -> Option<Known<'a>> {
         let cudnn = build.cudnn.as_deref()?;

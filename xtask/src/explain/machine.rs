@@ -26,9 +26,9 @@ pub(super) struct Pair {
 }
 
 /// What keeps a build from running here.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Lack {
+pub enum Lack {
     /// It is not for this platform, as far as is known.
     Platform,
     /// It has no code for this GPU.
@@ -39,9 +39,12 @@ pub(super) enum Lack {
 
 /// A release of the catalog, and what keeps it from running here.
 #[derive(Debug, Serialize)]
-pub(super) struct Ours {
+pub struct Ours {
+    /// Its name.
     pub release: String,
+    /// `cu132`
     pub cuda_build: String,
+    /// Nothing where it runs.
     pub lacks: Vec<Lack>,
 }
 

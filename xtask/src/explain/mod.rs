@@ -10,7 +10,8 @@ mod tests;
 mod words;
 
 pub use asked::Asked;
-pub use words::words;
+pub use machine::Ours;
+pub use words::{ours_words, words};
 
 use crate::catalog::{Catalog, Platform};
 use crate::compat::{Compat, Torch, Version};
@@ -19,7 +20,7 @@ use anyhow::Result;
 use asked::Question;
 use combination::Combination;
 use image::ImageAnswer;
-use machine::{DriverAnswer, GpuAnswer, Machine, Ours, Pair};
+use machine::{DriverAnswer, GpuAnswer, Machine, Pair};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -48,7 +49,7 @@ pub struct Answer {
     image: Option<ImageAnswer>,
     runs_here: Option<RunsHere>,
     /// Releases of this catalog, where a GPU or a driver was given.
-    ours: Vec<Ours>,
+    pub ours: Vec<Ours>,
 }
 
 /// What is known about the torch in question.

@@ -129,7 +129,8 @@ fn instead(answer: &Answer) -> Option<String> {
     })
 }
 
-fn ours_words(ours: &[Ours]) -> String {
+/// Releases of the catalog, and why each does not run here.
+pub fn ours_words(ours: &[Ours]) -> String {
     let lack = |lack: &Lack| match lack {
         Lack::Platform => "not for this platform".to_owned(),
         Lack::Code => "no code for this GPU".to_owned(),

@@ -29,6 +29,7 @@ const ORDER: &[&str] = &[
     "smoke",
     "build",
     "site",
+    "doctor",
     "cli",
     "project",
     "commands",

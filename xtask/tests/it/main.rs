@@ -7,6 +7,7 @@ mod commands;
 mod completions;
 mod containers;
 mod debian;
+mod doctor;
 mod examples;
 mod explain;
 mod full_disk;
