@@ -10,6 +10,7 @@ const LINES: &[&str] = &[
     "check",
     "list",
     "explain --torch 2.9 --cuda 12.8",
+    concat!("doctor --fixtures ", env!("CARGO_MANIFEST_DIR"), "/tests/doctor/OK"),
     "plan --variant runtime",
     "lock --check",
     "render --check",
