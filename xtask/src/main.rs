@@ -17,6 +17,7 @@ mod hold;
 #[allow(dead_code, unused_imports)] // until registries and wheels are asked through it
 mod http;
 mod interrupt;
+mod launch;
 mod lint;
 mod lock;
 mod out;
@@ -24,6 +25,7 @@ mod plan;
 mod problem;
 mod processes;
 mod project;
+mod recipe;
 mod render;
 mod resolve;
 mod root;

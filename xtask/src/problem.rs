@@ -40,6 +40,12 @@ pub enum Id {
     NotGpuTested,
     GpuNotAttached,
     ImageDiffers,
+    NoImage,
+    NameTaken,
+    PortTaken,
+    Path,
+    WorkdirNotWritable,
+    Container,
     Locked,
     Check,
     NotYet,
@@ -75,6 +81,11 @@ impl Id {
         Id::TagCollision,
         Id::SecretInArg,
         Id::Lint,
+        Id::NoImage,
+        Id::NameTaken,
+        Id::PortTaken,
+        Id::Path,
+        Id::WorkdirNotWritable,
         Id::NotYet,
         Id::LockStale,
         Id::RenderStale,
@@ -82,6 +93,7 @@ impl Id {
         Id::Check,
         Id::Build,
         Id::ImageDiffers,
+        Id::Container,
         Id::Smoke,
         Id::NotGpuTested,
         Id::SizeBudget,
@@ -136,6 +148,12 @@ impl Id {
             Id::NotGpuTested => "E_NOT_GPU_TESTED",
             Id::GpuNotAttached => "E_GPU_NOT_ATTACHED",
             Id::ImageDiffers => "E_IMAGE_DIFFERS",
+            Id::NoImage => "E_NO_IMAGE",
+            Id::NameTaken => "E_NAME_TAKEN",
+            Id::PortTaken => "E_PORT_TAKEN",
+            Id::Path => "E_PATH",
+            Id::WorkdirNotWritable => "E_WORKDIR_NOT_WRITABLE",
+            Id::Container => "E_CONTAINER",
             Id::Locked => "E_LOCKED",
             Id::Check => "E_CHECK",
             Id::NotYet => "E_NOT_YET",
@@ -151,6 +169,7 @@ impl Id {
             | Id::Check
             | Id::Build
             | Id::ImageDiffers
+            | Id::Container
             | Id::Smoke
             | Id::SizeBudget
             | Id::NotGpuTested => Exit::Failed,

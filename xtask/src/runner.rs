@@ -107,8 +107,6 @@ impl Step {
             shell.cmd(program).args(self.argv.iter().skip(1)).envs(self.env.iter().map(|(k, v)| (k, v)));
         let mut command: Command = cmd.into();
         command.stdin(Stdio::null());
-        // In a group of its own: what a terminal interrupts is this program, which then ends its children in order.
-        command.process_group(0);
         if let Some(name) = NAME.get() {
             command.env(RUN, name);
         }
@@ -119,7 +117,9 @@ impl Step {
         if !self.takes_back {
             interrupt::check()?;
         }
-        let child = command.spawn().with_context(|| format!("starting `{}`", self.program()))?;
+        // In a group of its own: what a terminal interrupts is this program, which then ends its children in order.
+        let child =
+            command.process_group(0).spawn().with_context(|| format!("starting `{}`", self.program()))?;
         let running = Running::new(child.id(), self.takes_back);
         Ok((child, running))
     }
@@ -181,12 +181,19 @@ impl Step {
         self.wait(&mut child)
     }
 
+    /// Becomes the program, with the caller's own standard streams: signals and exit status are the program's from then
+    /// on. Returns only where it cannot be started.
+    pub fn become_it(&self) -> Result<()> {
+        let error = self.command()?.stdin(Stdio::inherit()).env_remove(RUN).exec();
+        Err(error).with_context(|| format!("starting `{}`", self.program()))
+    }
+
     /// Starts a program that outlives this one and belongs to no run, its output going to `log`.
     pub fn daemon(&self, log: std::fs::File) -> Result<Child> {
         interrupt::check()?;
         let mut command = self.command()?;
         command.stdout(log.try_clone()?).stderr(log).env_remove(RUN);
-        command.spawn().with_context(|| format!("starting `{}`", self.program()))
+        command.process_group(0).spawn().with_context(|| format!("starting `{}`", self.program()))
     }
 }
 

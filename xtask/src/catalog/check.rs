@@ -46,8 +46,12 @@ fn references(catalog: &Catalog, problems: &mut Vec<Problem>) {
             expect(&["releases", name, "root"], root, &roots, "root");
         }
     }
+    let services: Vec<&str> = catalog.services.keys().map(String::as_str).collect();
     for (name, variant) in &catalog.variants {
         expect(&["variants", name, "from"], &variant.from, &tiers, "tier");
+        for (i, service) in variant.services.iter().enumerate() {
+            expect(&["variants", name, "services", &i.to_string()], service, &services, "service");
+        }
     }
     for (name, variant) in &catalog.variants {
         if !reaches_base(catalog, name) && tiers.contains(&variant.from.as_str()) {
@@ -88,6 +92,9 @@ fn origins(catalog: &Catalog, problems: &mut Vec<Problem>) {
             ));
         }
         pinned(catalog, &path, toolkit.image.as_deref(), toolkit.digest.as_deref(), problems);
+    }
+    for (name, it) in &catalog.companions {
+        pinned(catalog, &["companions", name], Some(&it.image), Some(&it.digest), problems);
     }
 }
 

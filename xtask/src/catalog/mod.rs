@@ -1,12 +1,14 @@
 //! `variants.yaml` as checked types: the only hand-written choices of the project.
 
 mod check;
+mod containers;
 mod outline;
 mod parse;
 mod root;
 mod variant;
 
 pub use check::{TAG_FIELDS, tag_fields};
+pub use containers::{Companion, Containers, Service};
 pub use root::{Distribution, Root, mirrored, names_registry};
 pub use variant::{Budget, Toolkit, Tools, Variant};
 
@@ -46,6 +48,12 @@ pub struct Catalog {
     pub releases: BTreeMap<String, Release>,
     /// What images are for, by name.
     pub variants: BTreeMap<String, Variant>,
+    /// What listens inside containers, by name.
+    pub services: BTreeMap<String, Service>,
+    /// How containers are started.
+    pub containers: Containers,
+    /// Images of others that stand beside ours, by name.
+    pub companions: BTreeMap<String, Companion>,
     /// Templates of the tags, the most precise first.
     pub tags: Vec<String>,
     /// The user inside the images.

@@ -1,7 +1,9 @@
 //! Text to [`Catalog`]: every entry is read on its own, so that one mistake does not hide the next.
 
 use super::outline::{Outline, place};
-use super::{Base, Catalog, Defaults, Release, Root, Toolkit, User, Variant, check};
+use super::{
+    Base, Catalog, Companion, Containers, Defaults, Release, Root, Service, Toolkit, User, Variant, check,
+};
 use crate::problem::{Id, Problem, Refusal, nearest};
 use serde::de::DeserializeOwned;
 use serde_yaml::{Mapping, Value};
@@ -20,6 +22,9 @@ const SECTIONS: &[&str] = &[
     "toolkits",
     "releases",
     "variants",
+    "services",
+    "containers",
+    "companions",
     "tags",
     "user",
 ];
@@ -134,6 +139,9 @@ impl Reader<'_> {
         let toolkits = self.entries::<Toolkit>("toolkits");
         let releases = self.entries::<Release>("releases");
         let variants = self.entries::<Variant>("variants");
+        let services = self.entries::<Service>("services");
+        let containers = self.section::<Containers>("containers");
+        let companions = self.entries::<Companion>("companions");
         let tags = self.section("tags");
         let user = self.section::<User>("user");
         Some(Catalog {
@@ -149,6 +157,9 @@ impl Reader<'_> {
             toolkits: toolkits?,
             releases: releases?,
             variants: variants?,
+            services: services?,
+            containers: containers?,
+            companions: companions?,
             tags: tags?,
             user: user?,
         })

@@ -28,6 +28,15 @@ pub struct Variant {
     /// What runs when a container is given no command; the tier below decides where this is empty.
     #[serde(default)]
     pub command: Vec<String>,
+    /// Services that it has, keys of `services`; the tier below decides where this is empty.
+    #[serde(default)]
+    pub services: Vec<String>,
+    /// Whether it is given GPUs where nothing is said.
+    #[serde(default = "yes")]
+    pub gpus: bool,
+    /// Capabilities of the kernel that its containers keep; all others are dropped.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
     /// Programs that must start, in this variant and in those that stand on it, and with which argument.
     #[serde(default)]
     pub programs: BTreeMap<String, String>,
@@ -40,6 +49,10 @@ pub struct Variant {
     /// How much it may add to the tier below.
     #[serde(default)]
     pub budget: Option<Budget>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// nvcc and the headers of one CUDA build: from wheels and packages of the root's distribution, or from an image.

@@ -84,6 +84,49 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         ],
     ),
     (
+        "run",
+        [
+            (
+                "cargo xtask run --variant devel --detach --ssh-key ~/.ssh/id_ed25519.pub",
+                "JupyterLab and SSH",
+            ),
+            (
+                "cargo xtask run --variant runtime --gpus 0,1 -- torchrun --nproc-per-node 2 train.py",
+                "a command",
+            ),
+        ],
+    ),
+    (
+        "compose",
+        [
+            ("cargo xtask compose --variant devel > compose.yaml", "then `docker compose up`"),
+            ("cargo xtask compose --variant mlflow --host", "for everybody who reaches this machine"),
+        ],
+    ),
+    (
+        "k8s",
+        [
+            ("cargo xtask k8s --variant devel --registry registry.example.org/team", "a Deployment"),
+            (
+                "cargo xtask k8s --variant runtime --registry registry.example.org/team -- python train.py",
+                "a Job",
+            ),
+        ],
+    ),
+    (
+        "slurm",
+        [
+            (
+                "cargo xtask slurm --variant runtime --registry registry.example.org/team -- python train.py",
+                "with pyxis and enroot",
+            ),
+            (
+                "cargo xtask slurm --variant runtime --runtime apptainer --nodes 2 --gpus count=4 -- torchrun train.py",
+                "two nodes with four GPUs each",
+            ),
+        ],
+    ),
+    (
         "engine",
         [
             ("cargo xtask engine status", "which engine is taken, and what it can do"),

@@ -1,11 +1,13 @@
 //! The command line: every command with its help, and nothing that decides.
 
+mod container;
 mod examples;
 mod host;
 mod registry;
 mod usage;
 
-pub use host::{Doctor, One, Run};
+pub use container::{Container, K8s, Network, Run, Slurm};
+pub use host::Doctor;
 pub use registry::{Freshness, Publish, Site};
 
 use crate::catalog::Platform;
@@ -90,12 +92,14 @@ pub enum Command {
     Publish(Publish),
     /// Fail when a moving tag is older than its limit [not built yet]
     Freshness(Freshness),
-    /// Start a variant the way the README would have you do by hand [not built yet]
+    /// Start a variant the way the README would have you do by hand
     Run(Run),
-    /// Print a compose file for one variant [not built yet]
-    Compose(One),
-    /// Print Kubernetes manifests for one variant [not built yet]
-    K8s(One),
+    /// Print a compose file for one variant
+    Compose(Container),
+    /// Print Kubernetes manifests for one variant
+    K8s(K8s),
+    /// Print a batch script of Slurm for one variant
+    Slurm(Slurm),
     /// Name the cause when a GPU does not work
     Doctor(Doctor),
     /// Print the CI matrix as JSON [not built yet]

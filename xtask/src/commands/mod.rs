@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod ci;
 mod completions;
+mod deploy;
 mod doctor;
 mod engine;
 mod explain;
@@ -12,6 +13,7 @@ mod lock;
 mod order;
 mod plan;
 mod render;
+mod run;
 mod site;
 mod smoke;
 
@@ -136,14 +138,15 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Build(args) => build::run(&app, &args),
         Command::Smoke(args) => smoke::run(&app, &args),
         Command::Site(args) => site::run(&app, &args),
+        Command::Run(args) => run::run(&app, &args),
+        Command::Compose(args) => deploy::compose(&app, &args),
+        Command::K8s(args) => deploy::k8s(&app, &args),
+        Command::Slurm(args) => deploy::slurm(&app, &args),
         Command::Engine(action) => engine::run(&app, action),
         Command::Ci(args) => ci::run(&app, &args),
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Publish(_) => not_yet("publish"),
         Command::Freshness(_) => not_yet("freshness"),
-        Command::Run(_) => not_yet("run"),
-        Command::Compose(_) => not_yet("compose"),
-        Command::K8s(_) => not_yet("k8s"),
         Command::Matrix => not_yet("matrix"),
         Command::Bench => not_yet("bench"),
         Command::Completions(args) => completions::run(&app, &args),

@@ -30,6 +30,8 @@ const ORDER: &[&str] = &[
     "build",
     "site",
     "doctor",
+    "recipe",
+    "launch",
     "cli",
     "project",
     "commands",

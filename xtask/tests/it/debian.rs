@@ -22,6 +22,22 @@ fn fetch(folder: &Path, script: &str, packages: &[&str]) {
     Outcome::of(sh.output().unwrap()).expect(0, &[]);
 }
 
+/// A package of Debian's suite `trixie` from the host's own mirror, unpacked below the test's own folder: what is older on
+/// some hosts is the same everywhere.
+pub fn unpacked_from_trixie(package: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trixie").join(package);
+    let root = folder.join("root");
+    if !root.exists() {
+        let script = r#"uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(COMPONENT) $(CREATED_BY)' \
+    | awk '$2 == "Debian" && $3 == "main" && $4 == "Packages" { print $1; exit }')
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri trixie main" > sources.list
+printf 'Dir::Etc::sourcelist "%s/sources.list"; Dir::Etc::sourceparts "-";' "$PWD" >> apt.conf
+apt-get update -qq; apt-get download -qq "$1"; dpkg-deb --extract ./*.deb unpacked; mv unpacked root"#;
+        fetch(&folder, script, &[package]);
+    }
+    root
+}
+
 /// A package of the host's suite, unpacked below the test's own folder.
 pub fn unpacked(package: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package);

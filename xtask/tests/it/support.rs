@@ -81,11 +81,19 @@ pub fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
     paths.lines().map(read).collect()
 }
 
+/// The options that name another state folder than the project's own: `XTASK_TEST_STATE` does where the images are in the
+/// engine of another checkout.
+pub fn state() -> Vec<String> {
+    std::env::var("XTASK_TEST_STATE").map_or_else(|_| Vec::new(), |state| vec!["--state".to_owned(), state])
+}
+
 /// The variables by which docker's client reaches the engine that the program uses in a folder, from the program's own
 /// words.
 pub fn docker_environment(folder: &Path, options: &[&str]) -> String {
     let ask = ["smoke", "--image", "any", "--dry-run"];
-    let line = xtask_in(folder, &[&ask[..], options].concat(), &[]);
+    let state = if options.is_empty() { state() } else { Vec::new() };
+    let state: Vec<&str> = state.iter().map(String::as_str).collect();
+    let line = xtask_in(folder, &[&ask[..], options, &state].concat(), &[]);
     line.expect(0, &[]).stdout.split_once("docker run ").unwrap().0.to_owned()
 }
 
@@ -93,6 +101,18 @@ pub fn docker_environment(folder: &Path, options: &[&str]) -> String {
 pub fn docker(folder: &Path, options: &[&str], within: &Path, args: &str) -> Outcome {
     let line = format!("{} docker {args}", docker_environment(folder, options));
     Outcome::of(Command::new("sh").args(["-c", &line]).current_dir(within).output().unwrap())
+}
+
+/// Compares a text with the one that is kept in `tests/golden`; `XTASK_BLESS=1` keeps the new one.
+#[track_caller]
+pub fn golden(name: &str, text: &str) {
+    let path = project().join("xtask/tests/golden").join(name);
+    if std::env::var_os("XTASK_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, kept, "{name} is another; XTASK_BLESS=1 takes it over, and git shows what changed");
 }
 
 /// A private environment with what a list in `tests/` pins by hash; it stays for the next run.

@@ -1,0 +1,1 @@
+docker run --rm --name mine --gpus all --shm-size 8g --user 1234:1234 --group-add 0 --cap-drop ALL --cap-add SYS_PTRACE --security-opt no-new-privileges --mount type=volume,source=mine-home-1234,target=/home/user --mount type=bind,source=/project,target=/workspace --publish 0.0.0.0:9999:8888 pytorch-cuda:2.15.0-cuda13.2-cudnn9-debug

@@ -1,0 +1,1 @@
+docker run --rm --name pytorch-cuda-devel --gpus all --shm-size 2g --user 1234:1234 --group-add 0 --cap-drop ALL --security-opt no-new-privileges --mount type=volume,source=pytorch-cuda-devel-home-1234,target=/home/user --mount type=bind,source=/project,target=/workspace --publish 127.0.0.1:8888:8888 pytorch-cuda:2.15.0-cuda13.2-cudnn9-devel
