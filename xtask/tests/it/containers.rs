@@ -105,7 +105,7 @@ impl Container {
     #[track_caller]
     pub fn serving(self, service: &str) -> Container {
         let check = format!("/opt/services/{service}");
-        until(service, 90, || {
+        until(service, 300, || {
             assert_ne!(self.inspect("{{.State.Running}}"), "false", "{}", self.logs());
             (self.exec(&[&check, "--check"]).code == Some(0)).then_some(())
         });

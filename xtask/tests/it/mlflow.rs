@@ -127,17 +127,18 @@ fn a_real_postgresql_keeps_the_runs() {
 #[test]
 #[ignore = "fetches MariaDB"]
 fn a_real_mariadb_keeps_the_runs() {
-    let image = debian::image("mariadb", &["mariadb-server", "dash"]);
-    let start = "mariadb-install-db --datadir=/tmp/data --skip-name-resolve --skip-test-db >&2 \
-        && echo \"create database runs; create user mlflow identified by '$PASSWORD'; grant all on runs.* to mlflow;\" \
-            > /tmp/init.sql \
+    let image = debian::image("mariadb", &["mariadb-server", "coreutils", "dash", "grep", "mawk", "sed"]);
+    let start = "mkdir /tmp/bin && ln -s /usr/bin/mawk /tmp/bin/awk && export PATH=$PATH:/tmp/bin \
+        && mariadb-install-db --datadir=/tmp/data --skip-name-resolve --skip-test-db >&2 \
+        && printf '%s;\\n' 'create database runs' \"create user mlflow identified by '$PASSWORD'\" \
+            'grant all on runs.* to mlflow' > /tmp/init.sql \
         && exec mariadbd --datadir=/tmp/data --socket=/tmp/socket --bind-address=127.0.0.1 --skip-name-resolve \
             --init-file=/tmp/init.sql";
     let words = ["run", "--detach", "--network=none", "--user=1000", "--tmpfs=/tmp:mode=1777"];
     let given = ["--env=PASSWORD=s3cret-of-the-test", &image, "sh", "-c", start];
     let id = docker(&[&words[..], &given].concat()).expect(0, &[]).stdout.trim().to_owned();
     let database = Container { id };
-    database.says("ready for connections");
+    assert!(database.says("ready for connections").contains("ready for"), "{}", database.logs());
     let network = format!("container:{}", database.id);
     let uri = "--env=MLFLOW_BACKEND_STORE_URI=mysql+pymysql://mlflow:s3cret-of-the-test@127.0.0.1:3306/runs";
     let server = started(&["--network", &network, uri]);
