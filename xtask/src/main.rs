@@ -61,9 +61,17 @@ fn fail(error: &anyhow::Error) -> ExitCode {
             }
             ExitCode::from(refusal.exit() as u8)
         }
+        None if is_closed_pipe(error) => ExitCode::from(128 + SIGPIPE),
         None => {
             eprintln!("error: {error:#}");
             ExitCode::from(Exit::Failed as u8)
         }
     }
+}
+
+/// What ends the programs that write to a reader who has seen enough; Rust's are told by an error instead.
+const SIGPIPE: u8 = 13;
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -1,6 +1,7 @@
 //! Bad input is a feature: each refusal has an id, a place, the value and one way out, and nothing was started.
 
-use crate::support::Copy;
+use crate::support::{Copy, project};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -287,4 +288,15 @@ fn a_platform_that_cannot_be_built_here_is_refused_before_anything_starts() {
     let old = [&["build"][..], &arm, &["--release", "2.9"]].concat();
     copy.xtask(&old)
         .expect(2, &["error[E_PLATFORM]: images/lock.json: release 2.9", "linux/arm64 is not locked"]);
+}
+
+/// `cargo xtask list | head -1` ends as any program would, and complains of nothing.
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    let mut list = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    list.arg("list").current_dir(project()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut list = list.spawn().unwrap();
+    drop(list.stdout.take());
+    let ended = list.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(141), ""));
 }
