@@ -52,7 +52,9 @@ impl Project {
 
     /// What `images/` holds when it is up to date. What does not pass our lint is never written, nor built.
     pub fn render(&self, lock: &Lock) -> Result<Files> {
-        let files = render::render(&self.catalog, lock, &self.templates()?)?;
+        let (catalog, templates) = (&self.catalog, self.templates()?);
+        let mut files = render::render(catalog, lock, &templates)?;
+        files.extend(render::readmes(&catalog.folder(), catalog, lock, &templates)?);
         problem::all_or_nothing(lint::lint(&files))?;
         Ok(files)
     }

@@ -3,11 +3,13 @@
 mod bake;
 mod layers;
 mod page;
+mod readme;
 mod requirements;
 mod schema;
 mod variant;
 
 pub use bake::{FILE as BAKE_FILE, packages_variable, root_variable, target};
+pub use readme::readmes;
 
 use crate::catalog::{Catalog, Root};
 use crate::files;

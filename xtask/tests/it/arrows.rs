@@ -68,6 +68,13 @@ fn an_arrow_never_points_back() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+#[test]
+fn the_map_for_contributors_names_every_module() {
+    let map = std::fs::read_to_string(crate::support::project().join("CONTRIBUTING.md")).unwrap();
+    let missing: Vec<_> = ORDER.iter().filter(|module| !map.contains(&format!("`{module}`"))).collect();
+    assert!(missing.is_empty(), "the map in CONTRIBUTING.md lacks {missing:?}");
+}
+
 /// The modules named after `crate::`, those in braces too.
 fn uses(text: &str) -> Vec<String> {
     let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();

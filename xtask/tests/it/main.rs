@@ -30,5 +30,6 @@ mod services;
 mod site;
 mod ssh;
 mod support;
+mod team;
 mod users;
 mod variants;
