@@ -4,7 +4,7 @@ use super::App;
 use crate::catalog::Platform;
 use crate::cli::Doctor as Args;
 use crate::compat::Compat;
-use crate::doctor::{Facts, Image, Source, Subject, diagnose, look, words};
+use crate::doctor::{Facts, Image, Report, Source, Subject, diagnose, look, words};
 use crate::explain::{Asked, Ours, explain};
 use crate::problem::{Exit, Id, refuse};
 use crate::project::Project;
@@ -25,14 +25,13 @@ pub fn run(app: &App, args: Args) -> Result<()> {
         (_, true) => Source::nowhere(docker_env(app, &project)),
         (None, false) => Source::host(docker_env(app, &project)),
     };
-    let facts = look(&source, subject, &|key| project.catalog.label(key))?;
+    let facts = facts(&source, subject, &project)?;
     if app.dry_run {
         let steps = source.steps();
         let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
         return app.out.result(&lines.join("\n"), &steps);
     }
-    let ours = ours(&facts, &project)?;
-    let report = diagnose(facts, ours, Compat::bundled()?);
+    let report = judge(facts, &project)?;
     app.out.result(&words(&report), &report)?;
     let verdict = report.main.verdict;
     let id = match verdict.failure() {
@@ -42,6 +41,15 @@ pub fn run(app: &App, args: Args) -> Result<()> {
     };
     let cure = report.main.cure.first().cloned().unwrap_or_default();
     refuse(id, "cargo xtask doctor", format!("{verdict}: {}", report.main.cause), cure)
+}
+
+fn facts(source: &Source, subject: Subject, project: &Project) -> Result<Facts> {
+    look(source, subject, &|key| project.catalog.label(key))
+}
+
+fn judge(facts: Facts, project: &Project) -> Result<Report> {
+    let ours = ours(&facts, project)?;
+    Ok(diagnose(facts, ours, Compat::bundled()?))
 }
 
 /// The private engine is asked where it is the one that answers; otherwise whatever has docker's name.

@@ -124,6 +124,7 @@ fn expectation(facts: &Resolved, tiers: &[Tier]) -> Result<String> {
         "cuda_build": facts.cuda_build,
         "cudnn": facts.cudnn_at_run_time(),
         "arch_list": arch_list,
+        "driver_floor": facts.driver_floor,
         "programs": programs,
         "smoke": smoke,
         "absent": absent,

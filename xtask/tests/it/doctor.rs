@@ -142,3 +142,77 @@ fn what_cannot_be_looked_at_is_refused() {
     ask(&["--container", "gone"]).expect(2, &["error[E_UNKNOWN_NAME]: --container", "`gone`"]);
     ask(&["--image", "gone:1"]).expect(3, &["error[E_BASE_GONE]: --image gone:1"]);
 }
+
+/// What an expression over the images' `doctor` is with this machine's own Python; `argument` is `it` in there.
+fn python(expression: &str, argument: &Value) -> Value {
+    let script = format!(
+        "import sys, json; sys.path.insert(0, sys.argv[1]); import doctor; it = json.loads(sys.argv[2]); \
+         print(json.dumps({expression}))"
+    );
+    let smoke = project().join("templates/rootfs/opt/smoke");
+    let mut python = std::process::Command::new("python3");
+    let outcome = python.args(["-B", "-c", &script]).arg(smoke).arg(argument.to_string()).output().unwrap();
+    serde_json::from_str(&Outcome::of(outcome).expect(0, &[]).stdout).unwrap()
+}
+
+#[test]
+fn code_for_a_gpu_is_missing_in_either_direction() {
+    let built = ["sm_75", "sm_86", "sm_90a", "sm_100"];
+    for (capability, verdict) in [
+        ("6.1", "GPU_TOO_OLD_FOR_IMAGE"),
+        ("7.0", "GPU_TOO_OLD_FOR_IMAGE"),
+        ("12.0", "GPU_TOO_NEW_FOR_IMAGE"),
+    ] {
+        let given = serde_json::json!({"capability": capability, "built": built});
+        assert_eq!(python("doctor.without_code(**it)", &given), verdict, "{capability}");
+    }
+}
+
+#[test]
+fn a_container_names_the_cause_by_the_same_ids() {
+    let readme = std::fs::read_to_string(project().join("README.md")).unwrap();
+    let folders = std::fs::read_dir(project().join("xtask/tests/doctor-inside")).unwrap();
+    for folder in folders.map(|folder| folder.unwrap().path()) {
+        let case: Value =
+            serde_json::from_str(&std::fs::read_to_string(folder.join("case.json")).unwrap()).unwrap();
+        let mut given = case["given"].clone();
+        given["root"] = folder.to_str().unwrap().into();
+        let finding = python("doctor.diagnose(**it)", &given);
+        let place = folder.display();
+        assert_eq!(finding["verdict"], case["verdict"], "{place}: {finding:#}");
+        if let Some(id) = finding["verdict"].as_str() {
+            assert!(readme.contains(&format!("| `{id}` | 1 |")), "{place}: `{id}` is not in the README");
+        }
+        for (name, value) in case["evidence"].as_object().unwrap() {
+            assert_eq!(finding["evidence"][name], *value, "{place}: {name}");
+            assert!(
+                finding["cause"].as_str().unwrap().contains(value.as_str().unwrap()),
+                "{place}: {finding:#}"
+            );
+        }
+        let words = format!("{} {}", finding["cause"], finding["cure"]);
+        let has = |part: &Value| words.contains(part.as_str().unwrap());
+        assert!(case["says"].as_array().unwrap().iter().all(has), "{place}: {words}");
+        assert!(!case["never"].as_array().unwrap().iter().any(has), "{place}: {words}");
+    }
+}
+
+/// A real container with something in the place of a GPU's device, and no driver behind it.
+#[test]
+#[ignore = "needs the built images"]
+fn smoke_prints_the_verdict_where_a_gpu_was_asked_for() {
+    let smoke = ["python", "/opt/smoke", "--only", "gpu-visible"];
+    let device = ["--device", "/dev/null:/dev/nvidiactl"];
+    let alone = crate::containers::run(&device, "runtime", &smoke);
+    alone.expect(0, &["skip gpu-visible", "TOOLKIT_NOT_CONFIGURED: the GPU's devices are here"]);
+    let record: Value = serde_json::from_str(&alone.stdout).unwrap();
+    let check = record["checks"].as_array().unwrap().iter().find(|it| it["name"] == "gpu-visible").unwrap();
+    assert_eq!(check["detail"]["doctor"]["verdict"], "TOOLKIT_NOT_CONFIGURED");
+    let options = [&device[..], &["--env", "NVIDIA_DRIVER_CAPABILITIES=utility"]].concat();
+    crate::containers::run(&options, "runtime", &smoke).expect(0, &["CAPABILITY_COMPUTE_MISSING"]);
+    let required = [&smoke[..], &["--require-gpu"]].concat();
+    crate::containers::run(&[], "runtime", &required).expect(1, &["FAIL gpu-visible", "no GPU is attached"]);
+    let not_asked = crate::containers::run(&[], "runtime", &smoke);
+    not_asked.expect(0, &["no GPU is visible here"]);
+    assert!(!not_asked.stderr.contains("TOOLKIT_NOT_CONFIGURED"), "{not_asked:#?}");
+}

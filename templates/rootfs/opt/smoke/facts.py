@@ -87,6 +87,11 @@ def heaviest(count=12):
     return sorted(bytes_of.items(), key=lambda item: -item[1])[:count]
 
 
+def attached():
+    """The devices by which a GPU that was asked for is reached."""
+    return [path for path in ("/dev/nvidiactl", "/dev/dxg") if os.path.exists(path)]
+
+
 def no_gpu():
     """Why no GPU can be used, or None when one can. Where one was attached, CUDA's own error tells why.
 
@@ -96,7 +101,7 @@ def no_gpu():
 
     if torch.cuda.is_available():
         return None
-    asked = [path for path in ("/dev/nvidiactl", "/dev/dxg") if os.path.exists(path)]
+    asked = attached()
     if not asked:
         return "no GPU is visible here"
     try:

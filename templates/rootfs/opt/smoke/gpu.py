@@ -3,6 +3,7 @@
 import gc
 import os
 
+import doctor
 import facts
 from runner import Failed, Skipped
 
@@ -11,8 +12,20 @@ def gpu_visible(context):
     """CUDA starts, and its devices and the driver name themselves"""
     reason = facts.no_gpu()
     if reason:
+        if context.require_gpu or facts.attached():
+            reason = cause(context, reason)
         raise (Failed if context.require_gpu else Skipped)(reason)
     context.detail["devices"] = facts.devices()
+
+
+def cause(context, reason):
+    """Doctor's verdict where it has one; the record gets all of it."""
+    floor = (context.expected or {}).get("driver_floor")
+    finding = doctor.diagnose(error=reason, floor=floor, nvml=doctor.nvml())
+    if not finding:
+        return reason
+    context.detail["doctor"] = finding
+    return f"{finding['verdict']}: {finding['cause']}; {finding['cure']}"
 
 
 def gpu_architecture(context):
@@ -22,7 +35,8 @@ def gpu_architecture(context):
         key = f"cuda:{device['index']}"
         context.detail[key] = runs = code_for(device["capability"], built)
         if runs is None:
-            wrong.append(f"{key} {device['name']} has {device['capability']}")
+            verdict = doctor.without_code(device["capability"], built)
+            wrong.append(f"{verdict}: {key} {device['name']} has {device['capability']}")
     if wrong:
         raise Failed(f"{', '.join(wrong)}; this torch is built for {' '.join(built) or 'nothing'}")
 

@@ -5,7 +5,7 @@ import platform
 from runner import Failed, Skipped
 
 # These fields of the plan say what to prove, not what to find; checks of their own read them.
-PROOFS = ("smoke", "absent", "programs")
+PROOFS = ("smoke", "absent", "programs", "driver_floor")
 
 
 def cuda_build(context):

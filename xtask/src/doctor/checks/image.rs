@@ -45,18 +45,21 @@ fn below_floor(case: &Case, image: &Image, driver: &str) -> Option<Finding> {
     Some(Finding::new(Verdict::DriverBelowImageRequirement, cause, &evidence, lines))
 }
 
+/// What conditions see of a GPU. Where the driver does not tell its CUDA, the table tells whether it has the wanted one.
+fn seen<'a>(case: &Case, gpu: &'a Gpu, wanted: &str, needed: &str) -> Option<Host<'a>> {
+    let driver = Version::parse(&gpu.driver)?;
+    let told = case.facts.driver.cuda.as_deref().and_then(Version::parse);
+    let has_it = Version::parse(needed).is_some_and(|needed| driver >= needed);
+    let cuda = told.or_else(|| Version::parse(wanted).filter(|_| has_it));
+    Some(Host { cuda, driver, brand: brand(&gpu.name), sm: gpu.capability.as_deref().and_then(Sm::parse) })
+}
+
 /// Why a condition does not hold on a GPU. What would hold on a data center's card is a matter of the card.
 fn unmet(case: &Case, image: &Image, gpu: &Gpu, condition: &str) -> Option<Finding> {
     let wanted = wanted_cuda(condition).unwrap_or("unknown");
     let needed = case.compat.lowest_driver_of(wanted).unwrap_or("unknown");
-    let driver = Version::parse(&gpu.driver)?;
-    let told = case.facts.driver.cuda.as_deref().and_then(Version::parse);
-    // Where the driver does not tell its CUDA, the table tells whether it has the one that is wanted.
-    let derived =
-        || Version::parse(needed).filter(|needed| driver >= *needed).and_then(|_| Version::parse(wanted));
-    let cuda = told.or_else(derived);
-    let host =
-        Host { cuda, driver, brand: brand(&gpu.name), sm: gpu.capability.as_deref().and_then(Sm::parse) };
+    let (major, floor) = case.compat.floor_of_toolkit(wanted).unwrap_or(("unknown", "unknown"));
+    let host = seen(case, gpu, wanted, needed)?;
     if host.meets(condition) {
         return None;
     }
@@ -67,8 +70,10 @@ fn unmet(case: &Case, image: &Image, gpu: &Gpu, condition: &str) -> Option<Findi
         ("driver_cuda", own),
         ("image_cuda", wanted),
         ("needed_driver", needed),
+        ("floor_of_major", floor),
         ("condition", condition),
     ];
+    let above_floor = Version::parse(floor).is_some_and(|floor| host.driver >= floor);
     let by_card = Host { brand: "tesla", ..host }.meets(condition);
     let (verdict, cause) = match by_card {
         true => (
@@ -81,13 +86,17 @@ fn unmet(case: &Case, image: &Image, gpu: &Gpu, condition: &str) -> Option<Findi
         false => (
             Verdict::DriverBelowImageRequirement,
             format!(
-                "`{}` wants CUDA {wanted} (driver {needed}), and driver {} has CUDA {own}",
+                "`{}` wants CUDA {wanted} (driver {needed}), and driver {} has CUDA {own}; the floor of CUDA {major} is {floor}",
                 image.name, gpu.driver
             ),
         ),
     };
-    let lines = vec![case.instead(), cure::upgrade_driver(&case.facts.system, needed)];
-    Some(Finding::new(verdict, cause, &evidence, lines))
+    let minor = above_floor.then(|| {
+        "or start it with `--env NVIDIA_DISABLE_REQUIRE=1`: minor version compatibility runs what needs no newer driver"
+            .to_owned()
+    });
+    let lines = [case.instead(), cure::upgrade_driver(&case.facts.system, needed)];
+    Some(Finding::new(verdict, cause, &evidence, lines.into_iter().chain(minor).collect()))
 }
 
 pub fn architecture(case: &Case) -> Check {
