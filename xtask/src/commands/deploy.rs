@@ -5,12 +5,9 @@ use super::run::described;
 use crate::cli::{Container as Options, K8s, Slurm as SlurmArgs};
 use crate::launch::Host;
 use crate::project::Project;
-use crate::recipe::{self, Cluster, Container, Network, Recipe, Slurm, User, Wishes};
+use crate::recipe::{self, Cluster, Container, Network, Recipe, Slurm, Wishes};
 use crate::render::Templates;
 use anyhow::Result;
-
-/// The images' own user, for machines that know nothing of the caller.
-const NOBODY_HERE: User = User { uid: 0, gid: 0 };
 
 /// The variant that is MLflow's server.
 const TRACKING: &str = "mlflow";
@@ -18,7 +15,7 @@ const TRACKING: &str = "mlflow";
 /// A file for `docker compose`.
 pub fn compose(app: &App, args: &Options) -> Result<()> {
     let (project, templates) = read(app)?;
-    let recipe = described(&project, args, Host::look().caller, Network::Published)?;
+    let recipe = described(&project, args, Some(Host::look().caller), Network::Published)?;
     let tracking = tracking(&project, args)?;
     print(app, &recipe::compose(&container(&project, args, &recipe), tracking.as_ref(), &templates)?)
 }
@@ -26,7 +23,7 @@ pub fn compose(app: &App, args: &Options) -> Result<()> {
 /// Manifests for Kubernetes.
 pub fn k8s(app: &App, args: &K8s) -> Result<()> {
     let (project, templates) = read(app)?;
-    let recipe = described(&project, &args.container, NOBODY_HERE, Network::Published)?;
+    let recipe = described(&project, &args.container, None, Network::Published)?;
     let cluster = Cluster { namespace: args.namespace.clone(), datasets: args.datasets.clone() };
     print(app, &recipe::kubernetes(&container(&project, &args.container, &recipe), &cluster, &templates)?)
 }
@@ -34,7 +31,7 @@ pub fn k8s(app: &App, args: &K8s) -> Result<()> {
 /// A batch script for Slurm, whose jobs have the network of their node.
 pub fn slurm(app: &App, args: &SlurmArgs) -> Result<()> {
     let (project, templates) = read(app)?;
-    let recipe = described(&project, &args.container, NOBODY_HERE, Network::Host)?;
+    let recipe = described(&project, &args.container, None, Network::Host)?;
     let slurm = Slurm {
         runtime: args.runtime,
         nodes: args.nodes,

@@ -52,6 +52,13 @@ fn judge(facts: Facts, project: &Project) -> Result<Report> {
     Ok(diagnose(facts, ours, Compat::bundled()?))
 }
 
+/// The verdict on this host with its cause, in a line, for other commands.
+pub fn cause(app: &App, project: &Project) -> Result<String> {
+    let source = Source::host(docker_env(app, project));
+    let main = judge(facts(&source, Subject::default(), project)?, project)?.main;
+    Ok(format!("{}: {}", main.verdict, main.cause))
+}
+
 /// The private engine is asked where it is the one that answers; otherwise whatever has docker's name.
 fn docker_env(app: &App, project: &Project) -> Vec<(String, String)> {
     let engine = app.find_engine(project).ok().filter(|engine| engine.answers());

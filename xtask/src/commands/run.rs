@@ -1,6 +1,6 @@
 //! `run`: a container of a variant for a person, with everything it needs and nothing open.
 
-use super::App;
+use super::{App, doctor};
 use crate::cli::{Container as Options, Network as Asked, Run as Args};
 use crate::launch::{Addresses, Container, Host, Starter, in_the_engine, on_the_host};
 use crate::project::Project;
@@ -25,7 +25,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let project = app.project()?;
     let host = Host::look();
     let starter = Starter::find(app.choice(), app.state(), project.suite())?;
-    let recipe = described(&project, &args.container, host.caller, starter.network())?;
+    let recipe = described(&project, &args.container, Some(host.caller), starter.network())?;
     let run = Run {
         detach: args.detach,
         terminal: !args.detach && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
@@ -33,7 +33,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         work: Some(absolute(&args.work)?),
         datasets: args.datasets.as_deref().map(absolute).transpose()?,
     };
-    on_the_host(&recipe, &run, host, app.dry_run)?;
+    let why = || doctor::cause(app, &project);
+    on_the_host(&recipe, &run, host, (!app.dry_run).then_some(&why))?;
     if !recipe.address.is_loopback() {
         let who = recipe.address;
         app.out.say(&format!(
@@ -66,7 +67,7 @@ fn foreground(app: &App, args: &Args, recipe: &Recipe, step: &Step) -> Result<()
 
 fn background(app: &App, args: &Args, container: &Container, step: &Step) -> Result<()> {
     let recipe = container.recipe;
-    step.read()?;
+    container.start(step)?;
     let log = if recipe.listening.is_empty() { String::new() } else { container.answers()? };
     let addresses = Addresses::new(recipe, &log);
     let words = |args: &[&str]| container.starter.step("", args.iter().copied()).to_line();
@@ -76,8 +77,13 @@ fn background(app: &App, args: &Args, container: &Container, step: &Step) -> Res
     app.out.result(&text, &Started { name: &recipe.name, image: &recipe.image, addresses })
 }
 
-/// The recipe for what a command line says. Who is root here is the images' own user inside: their services refuse root.
-pub fn described(project: &Project, options: &Options, caller: User, network: Network) -> Result<Recipe> {
+/// The recipe for what a command line says. Without a caller, and for root, it is the images' own user: services refuse root.
+pub fn described(
+    project: &Project,
+    options: &Options,
+    caller: Option<User>,
+    network: Network,
+) -> Result<Recipe> {
     let catalog = &project.catalog;
     let release = options.release.as_ref().unwrap_or(&catalog.defaults.release);
     catalog.release(release)?;
@@ -94,7 +100,7 @@ pub fn described(project: &Project, options: &Options, caller: User, network: Ne
         name: options.name.clone(),
         gpus: options.gpus.clone(),
         shared_memory: options.shm_size.clone(),
-        user: given.or(Some(caller).filter(|it| it.uid != 0)),
+        user: given.or(caller.filter(|it| it.uid != 0)),
         services: options.service.clone(),
         ports: options.port.iter().cloned().collect(),
         network: match options.network {

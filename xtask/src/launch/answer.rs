@@ -3,7 +3,7 @@
 use super::Starter;
 use crate::problem::{Id, refuse};
 use crate::recipe::{Listening, Recipe, SERVICES, bracketed};
-use crate::runner::tail;
+use crate::runner::{Step, tail};
 use anyhow::Result;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,6 +21,29 @@ pub struct Container<'a> {
 }
 
 impl Container<'_> {
+    /// Starts it in the background. What could not start is taken back: it would be in the way of the next try.
+    ///
+    /// Errors: `E_GPU_NOT_ATTACHED` where the engine cannot give it the GPUs, otherwise `E_CONTAINER`, in the engine's words.
+    pub fn start(&self, step: &Step) -> Result<()> {
+        let out = step.output()?;
+        if out.status.success() {
+            return Ok(());
+        }
+        let name = self.recipe.name.as_str();
+        self.starter.step("what did not start goes", ["rm", name]).output()?;
+        let said = tail(out.stderr.trim_end(), 4);
+        let of_gpus = ["could not select device driver", "nvidia-container-cli", "CDI device"];
+        match of_gpus.iter().any(|part| said.contains(part)) {
+            true => refuse(
+                Id::GpuNotAttached,
+                name,
+                said,
+                "`cargo xtask doctor` names the cause; or add `--gpus none`",
+            ),
+            false => refuse(Id::Container, name, said, "mend that, and run the same command again"),
+        }
+    }
+
     /// Waits until every service answers, and returns what the container has said by then.
     ///
     /// Errors: `E_CONTAINER` with the end of its log where it ended, or where they do not answer in time.

@@ -2,9 +2,10 @@
 
 use super::Starter;
 use crate::problem::{Id, Problem, all_or_nothing};
-use crate::recipe::{Gpus, Recipe, Run, User};
+use crate::recipe::{Gpus, Recipe, Run, User, secret_option};
 use anyhow::Result;
 use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -55,7 +56,7 @@ fn paths(recipe: &Recipe, run: &Run, host: Host) -> Vec<Problem> {
     }
     let files = recipe.secrets.iter().filter_map(|it| Some((it, it.file.as_deref()?)));
     let files: Vec<_> = files
-        .filter_map(|(it, path)| Some((it, path, look("--ssh-key or --token-file", path, false)?)))
+        .filter_map(|(it, path)| Some((it, path, look(secret_option(&it.service), path, false)?)))
         .collect();
     let user = recipe.user;
     for (secret, path, it) in files {
@@ -66,7 +67,7 @@ fn paths(recipe: &Recipe, run: &Run, host: Host) -> Vec<Problem> {
                 user.uid
             );
             let cure = format!("give `--user {}`, or a copy that it can read", it.uid());
-            problems.push(Problem::new(Id::Path, secret.service.clone(), what, cure));
+            problems.push(Problem::new(Id::Path, secret_option(&secret.service), what, cure));
         }
     }
     if let Some((path, it)) = work {
@@ -106,30 +107,39 @@ fn may(it: &Metadata, user: User, bits: u32) -> bool {
     mode & bits == bits
 }
 
+/// Tells why a machine has no usable GPU, where somebody wants to know.
+pub type Why<'a> = dyn Fn() -> Result<String> + 'a;
+
 /// What of this machine stands in the way: paths, GPUs that are not there, ports that somebody else has.
 ///
+/// Without `why` it is only printed what would be started, perhaps on another machine: paths alone are looked at.
+///
 /// Errors: `E_PATH`, `E_WORKDIR_NOT_WRITABLE`, `E_GPU_NOT_ATTACHED`, `E_PORT_TAKEN`, all at once.
-pub fn on_the_host(recipe: &Recipe, run: &Run, host: Host, dry_run: bool) -> Result<()> {
+pub fn on_the_host(recipe: &Recipe, run: &Run, host: Host, why: Option<&Why>) -> Result<()> {
     let mut problems = paths(recipe, run, host);
-    if !dry_run {
-        problems.extend(gpus(recipe, host));
+    if let Some(why) = why {
+        problems.extend(gpus(recipe, host, why)?);
         problems.extend(ports(recipe));
     }
     all_or_nothing(problems)
 }
 
-fn gpus(recipe: &Recipe, host: Host) -> Option<Problem> {
+fn gpus(recipe: &Recipe, host: Host, why: &Why) -> Result<Option<Problem>> {
     if recipe.gpus == Gpus::None || host.has_gpu {
-        return None;
+        return Ok(None);
     }
-    let what = "this machine has no GPU with a working driver";
-    Some(Problem::new(Id::GpuNotAttached, "--gpus", what, "add `--gpus none` to go without"))
+    let cure = "add `--gpus none` to go without; `cargo xtask doctor` tells what to do";
+    Ok(Some(Problem::new(Id::GpuNotAttached, "--gpus", why()?, cure)))
 }
 
 /// Whoever can listen there now is the only one who could.
 fn ports(recipe: &Recipe) -> Vec<Problem> {
     let taken = recipe.listening.iter().filter_map(|it| {
         let error = TcpListener::bind((recipe.address, it.host_port)).err()?;
+        // What this user may not do, the engine may.
+        if error.kind() == ErrorKind::PermissionDenied {
+            return None;
+        }
         let what = format!("{}:{}: {error}", recipe.address, it.host_port);
         let other = it.host_port.checked_add(1).unwrap_or(it.port);
         let cure = format!("take another: `--port {}={other}`", it.service);

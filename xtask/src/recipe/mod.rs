@@ -5,92 +5,27 @@ mod gpus;
 mod pages;
 #[cfg(test)]
 pub mod tests;
+mod wishes;
 
 pub use docker::{Client, Run, arguments, bracketed};
 pub use gpus::Gpus;
 pub use pages::{Cluster, Container, Runtime, Slurm, compose, kubernetes, slurm};
+pub use wishes::{Network, User, Wishes};
 
-use crate::catalog::{Catalog, Service};
+use crate::catalog::{Catalog, Service, Variant};
 use crate::problem::{Problem, Refusal, unknown_name};
 use crate::resolve::Resolved;
 use crate::tags;
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 /// The folder in which containers find secrets.
 const SECRETS: &str = "/run/secrets";
 
 /// The folder of the images' services: a command below it is a service itself.
 pub const SERVICES: &str = "/opt/services/";
-
-/// What somebody wishes beside the variant.
-#[derive(Clone, Debug)]
-pub struct Wishes {
-    /// A key of `variants`.
-    pub variant: String,
-    /// The registry, and what stands before the repository there, that the image is pulled from.
-    pub registry: Option<String>,
-    /// What the container is called.
-    pub name: Option<String>,
-    /// GPUs; otherwise all, or none for a variant that wants none.
-    pub gpus: Option<Gpus>,
-    /// Size of `/dev/shm`.
-    pub shared_memory: Option<String>,
-    /// Who it runs as; otherwise the images' own user.
-    pub user: Option<User>,
-    /// Services beside the command.
-    pub services: Vec<String>,
-    /// Ports of the host by service.
-    pub ports: BTreeMap<String, u16>,
-    /// Files with secrets by service. A secret of ssh starts it.
-    pub secrets: BTreeMap<String, String>,
-    /// The network.
-    pub network: Network,
-    /// The address of the host that services are reached at.
-    pub address: IpAddr,
-    /// What to run instead of the variant's own command.
-    pub command: Vec<String>,
-}
-
-impl Wishes {
-    /// None beside the variant.
-    pub fn new(variant: &str) -> Wishes {
-        Wishes {
-            variant: variant.to_owned(),
-            registry: None,
-            name: None,
-            gpus: None,
-            shared_memory: None,
-            user: None,
-            services: Vec::new(),
-            ports: BTreeMap::new(),
-            secrets: BTreeMap::new(),
-            network: Network::Published,
-            address: Ipv4Addr::LOCALHOST.into(),
-            command: Vec::new(),
-        }
-    }
-}
-
-/// The network of a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Network {
-    /// One of its own; the ports of its services are published.
-    Published,
-    /// The host's: nothing is published, and its services listen where they are told to.
-    Host,
-}
-
-/// Who a container runs as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)]
-pub struct User {
-    pub uid: u32,
-    pub gid: u32,
-}
 
 /// What a container of a variant needs.
 #[derive(Clone, Debug, Serialize)]
@@ -162,9 +97,6 @@ pub struct Secret {
     pub path: String,
     /// The file of the host, where one is given.
     pub file: Option<String>,
-    /// Whether the service does without it.
-    #[serde(skip)]
-    pub optional: bool,
 }
 
 /// Where users' files are in a container.
@@ -183,13 +115,9 @@ pub struct Folders {
 /// Errors: `E_UNKNOWN_NAME` for a variant, or a service that the variant has not; `E_TAG` for a tag that is illegal.
 pub fn recipe(catalog: &Catalog, facts: &Resolved, wishes: &Wishes) -> Result<Recipe> {
     let variant = catalog.variant(&wishes.variant)?;
-    let tiers = catalog.tiers(&wishes.variant);
-    let inherited = |of: fn(&crate::catalog::Variant) -> &Vec<String>| {
-        tiers.iter().rev().map(|(_, it)| of(it)).find(|list| !list.is_empty()).cloned().unwrap_or_default()
-    };
-    let known = inherited(|it| &it.services);
+    let known = inherited(catalog, wishes, |it| &it.services);
     all_known(wishes, &known)?;
-    let own = inherited(|it| &it.command);
+    let own = inherited(catalog, wishes, |it| &it.command);
     let command = match (wishes.command.is_empty(), own.is_empty()) {
         (true, true) => catalog.containers.command.clone(),
         _ => wishes.command.clone(),
@@ -197,55 +125,51 @@ pub fn recipe(catalog: &Catalog, facts: &Resolved, wishes: &Wishes) -> Result<Re
     let runs = if command.is_empty() { own } else { command.clone() };
     let foreground = runs.first().and_then(|program| program.strip_prefix(SERVICES)).map(str::to_owned);
     let beside = beside(wishes, foreground.as_deref());
-    let asked: Vec<&String> =
-        known.iter().filter(|it| foreground.as_ref() == Some(it) || beside.contains(*it)).collect();
-    let service = |name: &String| (name.clone(), &catalog.services[name]);
-    let asked: Vec<(String, &Service)> = asked.into_iter().map(service).collect();
-    let listening: Vec<Listening> = asked.iter().map(|(name, it)| listens(name, it, wishes)).collect();
-    let secrets = asked.iter().map(|(name, it)| secret(name, it, wishes));
-    let secrets: Vec<Secret> = secrets.filter(|it| it.file.is_some() || !it.optional).collect();
-    let mut variables = BTreeMap::new();
-    if !beside.is_empty() {
-        variables.insert("SERVICES".into(), beside.iter().cloned().collect::<Vec<_>>().join(","));
-    }
-    if wishes.network == Network::Host {
-        for ((_, it), listens) in asked.iter().zip(&listening) {
-            variables.insert(it.variables.address.clone(), wishes.address.to_string());
-            variables.insert(it.variables.port.clone(), listens.port.to_string());
-        }
-    }
+    let is_asked = |name: &&String| foreground.as_ref() == Some(name) || beside.contains(*name);
+    let asked: Vec<Asked> =
+        known.iter().filter(is_asked).map(|name| Asked::new(name, &catalog.services[name], wishes)).collect();
+    let containers = &catalog.containers;
     let repository = catalog.repository.rsplit('/').next().unwrap_or_default();
-    let folders = &catalog.containers.folders;
+    let wanted = wishes.shared_memory.as_ref();
     Ok(Recipe {
         name: wishes.name.clone().unwrap_or_else(|| format!("{repository}-{}", wishes.variant)),
         variant: wishes.variant.clone(),
         about: variant.about.clone(),
         image: image(catalog, facts, wishes)?,
         gpus: wishes.gpus.clone().unwrap_or(if variant.gpus { Gpus::All } else { Gpus::None }),
-        shared_memory: wishes
-            .shared_memory
-            .clone()
-            .unwrap_or_else(|| catalog.containers.shared_memory.clone()),
+        shared_memory: wanted.unwrap_or(&containers.shared_memory).clone(),
         user: wishes.user.unwrap_or(User { uid: catalog.user.uid, gid: 0 }),
-        capabilities: inherited(|it| &it.capabilities),
+        capabilities: inherited(catalog, wishes, |it| &it.capabilities),
         network: wishes.network,
         address: wishes.address,
-        listening,
-        variables,
-        caches: catalog.containers.caches.clone(),
-        secrets,
+        variables: variables(wishes, &asked, &beside),
+        caches: containers.caches.clone(),
+        secrets: asked.iter().filter_map(|it| it.secret.clone()).collect(),
+        listening: asked.into_iter().map(|it| it.listens).collect(),
         login: catalog.user.name.clone(),
-        folders: Folders {
-            home: format!("/home/{}", catalog.user.name),
-            work: catalog.user.workdir.clone(),
-            notebooks: folders.notebooks.clone(),
-            models: folders.models.clone(),
-            datasets: folders.datasets.clone(),
-        },
+        folders: folders(catalog),
         command,
         runs,
         serves: foreground.is_some(),
     })
+}
+
+/// What a variant says of something, or else the tier below it.
+fn inherited(catalog: &Catalog, wishes: &Wishes, of: fn(&Variant) -> &Vec<String>) -> Vec<String> {
+    let tiers = catalog.tiers(&wishes.variant);
+    let said = tiers.into_iter().rev().map(|(_, it)| of(it)).find(|list| !list.is_empty());
+    said.cloned().unwrap_or_default()
+}
+
+fn folders(catalog: &Catalog) -> Folders {
+    let it = &catalog.containers.folders;
+    Folders {
+        home: format!("/home/{}", catalog.user.name),
+        work: catalog.user.workdir.clone(),
+        notebooks: it.notebooks.clone(),
+        models: it.models.clone(),
+        datasets: it.datasets.clone(),
+    }
 }
 
 /// The name that says most about the image, in its registry.
@@ -269,12 +193,16 @@ fn beside(wishes: &Wishes, foreground: Option<&str>) -> BTreeSet<String> {
     beside
 }
 
+/// The option that gives a service its secret.
+pub fn secret_option(service: &str) -> &'static str {
+    if service == "ssh" { "--ssh-key" } else { "--token-file" }
+}
+
 /// Every service that is named anywhere is one of the variant's.
 fn all_known(wishes: &Wishes, known: &[String]) -> Result<()> {
     let named = [("--service", wishes.services.iter().collect::<Vec<_>>())].into_iter();
     let named = named.chain([("--port", wishes.ports.keys().collect())]);
-    let secrets =
-        wishes.secrets.keys().map(|name| (if name == "ssh" { "--ssh-key" } else { "--secret" }, vec![name]));
+    let secrets = wishes.secrets.keys().map(|name| (secret_option(name), vec![name]));
     let problems: Vec<Problem> = named
         .chain(secrets)
         .flat_map(|(place, names)| names.into_iter().map(move |name| (place, name)))
@@ -287,23 +215,46 @@ fn all_known(wishes: &Wishes, known: &[String]) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Refusal(problems).into()) }
 }
 
-fn listens(name: &str, service: &Service, wishes: &Wishes) -> Listening {
-    let host_port = wishes.ports.get(name).copied().unwrap_or(service.port);
-    Listening {
-        service: name.to_owned(),
-        port: if wishes.network == Network::Host { host_port } else { service.port },
-        host_port,
-        page: service.page.clone(),
+/// Which services run beside the command; and in the host's network, where each is to listen.
+fn variables(wishes: &Wishes, asked: &[Asked], beside: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut variables = BTreeMap::new();
+    if !beside.is_empty() {
+        variables.insert("SERVICES".into(), beside.iter().cloned().collect::<Vec<_>>().join(","));
     }
+    if wishes.network == Network::Host {
+        for it in asked {
+            variables.insert(it.service.variables.address.clone(), wishes.address.to_string());
+            variables.insert(it.service.variables.port.clone(), it.listens.port.to_string());
+        }
+    }
+    variables
 }
 
-fn secret(name: &str, service: &Service, wishes: &Wishes) -> Secret {
-    Secret {
-        name: service.secret.name.clone(),
-        service: name.to_owned(),
-        variable: service.secret.variable.clone(),
-        path: format!("{SECRETS}/{}", service.secret.name),
-        file: wishes.secrets.get(name).cloned(),
-        optional: service.secret.optional,
+/// A service that was asked for.
+struct Asked<'a> {
+    service: &'a Service,
+    listens: Listening,
+    /// Its secret, where a file is given or the service wants one.
+    secret: Option<Secret>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(name: &str, service: &'a Service, wishes: &Wishes) -> Asked<'a> {
+        let host_port = wishes.ports.get(name).copied().unwrap_or(service.port);
+        let listens = Listening {
+            service: name.to_owned(),
+            port: if wishes.network == Network::Host { host_port } else { service.port },
+            host_port,
+            page: service.page.clone(),
+        };
+        let secret = Secret {
+            name: service.secret.name.clone(),
+            service: name.to_owned(),
+            variable: service.secret.variable.clone(),
+            path: format!("{SECRETS}/{}", service.secret.name),
+            file: wishes.secrets.get(name).cloned(),
+        };
+        let is_needed = secret.file.is_some() || !service.secret.optional;
+        Asked { service, listens, secret: is_needed.then_some(secret) }
     }
 }

@@ -85,7 +85,11 @@ fn what_would_fail_is_refused_before_anything_starts() {
     refused(&["--work=token"], 2, &["error[E_PATH]: --work: ", "is no folder"]);
     let closed = ["error[E_WORKDIR_NOT_WRITABLE]: --work: ", "runs as uid 1234, which cannot write there"];
     refused(&["--work=closed"], 2, &closed);
-    refused(&["--datasets=nowhere", "--token-file=gone"], 2, &["error[E_PATH]: --datasets", "--token-file"]);
+    refused(
+        &["--datasets=nowhere", "--token-file=gone"],
+        2,
+        &["error[E_PATH]: --datasets", "error[E_PATH]: --token-file"],
+    );
     refused(&["--service=jupiter"], 2, &["error[E_UNKNOWN_NAME]: --service", "did you mean `jupyter`"]);
     run(&doubles, &["--variant=devel", "--gpus=many"]).expect(2, &["`many` is no GPU"]);
 
@@ -120,6 +124,18 @@ fn a_container_that_ends_is_told_with_its_log() {
 }
 
 #[test]
+fn what_the_engine_cannot_start_is_told_and_taken_back() {
+    let driver =
+        "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].";
+    let args = ["--variant=devel", "--gpus=none", "--detach", "--port=jupyter=48890"];
+    for (said, code, id) in [(driver, 3, "E_GPU_NOT_ATTACHED"), ("docker: no space", 1, "E_CONTAINER")] {
+        let doubles = doubles().say("smoke.rc", "125").say("smoke.err", said);
+        run(&doubles, &args).expect(code, &[&format!("error[{id}]: pytorch-cuda-devel: {said}")]);
+        assert!(doubles.all_calls().ends_with("rm pytorch-cuda-devel\n"), "{}", doubles.all_calls());
+    }
+}
+
+#[test]
 fn opening_it_to_others_is_warned_of() {
     let outcome = run(&doubles(), &["--variant=devel", "--host", "--dry-run"]);
     outcome.expect(0, &["warning: its services listen on 0.0.0.0", "--publish 0.0.0.0:8888:8888"]);
@@ -132,7 +148,7 @@ fn without_a_gpu_one_has_to_say_so() {
         return;
     }
     let args = ["--variant=runtime", "--", "true"];
-    run(&doubles(), &args).expect(3, &["error[E_GPU_NOT_ATTACHED]: --gpus", "--gpus none"]);
+    run(&doubles(), &args).expect(3, &["error[E_GPU_NOT_ATTACHED]: --gpus: DRIVER_MISSING: ", "--gpus none"]);
 }
 
 /// The program itself, in the engine of the images.
@@ -289,4 +305,28 @@ fn a_command_in_the_foreground_has_what_it_needs() {
     assert_eq!(said, ["2", "CapBnd:", "0000000000000000"], "{outcome:#?}");
     assert_eq!(docker(&["container", "inspect", "xtask-test-command"]).code, Some(1));
     docker(&["volume", "rm", "xtask-test-command-home-1000"]).expect(0, &[]);
+}
+
+/// R13: with the capability that debug alone keeps, somebody who may do so looks into a process that is not their own.
+#[test]
+#[ignore = "needs the image"]
+fn a_process_of_debug_can_be_looked_into() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let work = format!("--work={}", folder.path().display());
+    let sleep = ["--", "python", "-c", "import time\ndef waits(): time.sleep(600)\nwaits()"];
+    let args =
+        ["--variant=debug", "--gpus=none", "--name=xtask-test-debug", "--user=4321", "--detach", &work];
+    let outcome = real(&[&args[..], &sleep].concat());
+    let container = Container { id: "xtask-test-debug".into() };
+    outcome.expect(0, &["xtask-test-debug runs"]);
+    let pid = until("the command", 30, || {
+        Some(container.exec(&["pgrep", "--full", "^python -c"]).stdout.trim().to_owned())
+            .filter(|it| !it.is_empty())
+    });
+    let look = |user: &str| docker(&["exec", "--user", user, &container.id, "py-spy", "dump", "--pid", &pid]);
+    until("the function", 30, || look("0").stdout.contains("waits").then_some(()));
+    assert_ne!(look("1000").code, Some(0));
+    drop(container);
+    docker(&["volume", "rm", "xtask-test-debug-home-4321"]).expect(0, &[]);
 }
