@@ -129,6 +129,9 @@ pub fn cure(id: Id) -> &'static str {
             "the registry has it no longer, or not yet: choose another tag and digest in variants.yaml, or name a \
              mirror that kept it with --mirror"
         }
+        Id::Digest => {
+            "run the same command again; if it stays so, a proxy or the registry itself spoils what it passes on"
+        }
         Id::RateLimit => "wait, log in with `docker login`, or name a mirror with --mirror",
         Id::RegistryAuth => "log in with `docker login`, or name a mirror that you may read with --mirror",
         Id::NoWheelChannel => "choose versions that the index has; `cargo xtask list` shows what is known",

@@ -1,6 +1,7 @@
 //! Builds, proves and publishes a family of PyTorch + CUDA container images: `cargo xtask --help`.
 
 mod apt;
+mod attest;
 mod build;
 mod catalog;
 mod cli;
@@ -14,7 +15,6 @@ mod faults;
 mod files;
 mod github;
 mod hold;
-#[allow(dead_code, unused_imports)] // until registries and wheels are asked through it
 mod http;
 mod interrupt;
 mod launch;
@@ -25,7 +25,9 @@ mod plan;
 mod problem;
 mod processes;
 mod project;
+mod publish;
 mod recipe;
+mod registry;
 mod render;
 mod resolve;
 mod root;

@@ -38,6 +38,10 @@ pub enum Id {
     Build,
     Smoke,
     NotGpuTested,
+    NoRevision,
+    Digest,
+    Signature,
+    StaleTag,
     GpuNotAttached,
     ImageDiffers,
     NoImage,
@@ -86,6 +90,7 @@ impl Id {
         Id::PortTaken,
         Id::Path,
         Id::WorkdirNotWritable,
+        Id::NoRevision,
         Id::NotYet,
         Id::LockStale,
         Id::RenderStale,
@@ -96,8 +101,11 @@ impl Id {
         Id::Container,
         Id::Smoke,
         Id::NotGpuTested,
+        Id::StaleTag,
+        Id::Signature,
         Id::SizeBudget,
         Id::GpuNotAttached,
+        Id::Digest,
         Id::WheelHash,
         Id::BaseGone,
         Id::RateLimit,
@@ -146,6 +154,10 @@ impl Id {
             Id::Build => "E_BUILD",
             Id::Smoke => "E_SMOKE",
             Id::NotGpuTested => "E_NOT_GPU_TESTED",
+            Id::NoRevision => "E_NO_REVISION",
+            Id::Digest => "E_DIGEST",
+            Id::Signature => "E_SIGNATURE",
+            Id::StaleTag => "E_STALE_TAG",
             Id::GpuNotAttached => "E_GPU_NOT_ATTACHED",
             Id::ImageDiffers => "E_IMAGE_DIFFERS",
             Id::NoImage => "E_NO_IMAGE",
@@ -172,8 +184,11 @@ impl Id {
             | Id::Container
             | Id::Smoke
             | Id::SizeBudget
+            | Id::StaleTag
+            | Id::Signature
             | Id::NotGpuTested => Exit::Failed,
             Id::WheelHash
+            | Id::Digest
             | Id::BaseGone
             | Id::RateLimit
             | Id::RegistryAuth

@@ -147,6 +147,22 @@ impl Step {
         Ok(Output { status, stdout: text.0, stderr: text.1 })
     }
 
+    /// Runs the program with something on its standard input, and returns what it printed: for a few bytes.
+    pub fn feed(&self, input: &str) -> Result<Output> {
+        use std::io::Write;
+        let mut command = self.command()?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut child, _running) = self.spawn(&mut command)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read its input tells so itself.
+            stdin.write_all(input.as_bytes()).ok();
+        }
+        let out = child.wait_with_output()?;
+        interrupt::check()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Output { status: out.status, stdout: text(&out.stdout), stderr: text(&out.stderr) })
+    }
+
     /// Runs the program and gives each line to `each` as it comes.
     pub fn stream(&self, mut each: impl FnMut(Stream, &str)) -> Result<ExitStatus> {
         let mut command = self.command()?;

@@ -30,6 +30,8 @@ pub struct Bake<'a> {
     pub builder: Option<&'a str>,
     /// A mirror of the registry that references without a host mean.
     pub mirror: Option<&'a str>,
+    /// The compression was asked for: layers that are there in another are not taken.
+    pub recompress: bool,
 }
 
 impl Bake<'_> {
@@ -100,8 +102,10 @@ impl Bake<'_> {
             if can.image_store == ImageStore::Containerd {
                 let layers = &self.catalog.base.layers;
                 let (compression, level) = (layers.compression.as_str(), layers.level);
+                // A layer that is there in the other form would be taken as it is.
+                let force = if self.recompress { ",force-compression=true" } else { "" };
                 settings.push(format!(
-                    "{target}.output=type=image,oci-mediatypes=true,compression={compression},compression-level={level}"
+                    "{target}.output=type=image,oci-mediatypes=true,compression={compression},compression-level={level}{force}"
                 ));
             }
         }

@@ -100,30 +100,12 @@ impl Images<'_> {
     ///
     /// Errors: `E_IMAGE_DIFFERS` where the image does not tell what a name must tell.
     pub fn tag(&self, from: &str, plan: &Planned, found: &Found) -> Result<Tagged> {
-        let references = self.true_references(from, plan, found)?;
+        let truth = truth(from, (&plan.release, &plan.variant), found)?;
+        let references = references(self.catalog, tags(self.catalog, &truth)?);
         for reference in &references {
             self.tag_step(from, reference).read()?;
         }
         Ok(Tagged { digest: self.digest(&references[0])?, references })
-    }
-
-    fn true_references(&self, from: &str, plan: &Planned, found: &Found) -> Result<Vec<String>> {
-        let (Some(cuda), Some(cudnn)) = (&found.cuda, &found.cudnn) else {
-            return refuse(
-                Id::ImageDiffers,
-                from,
-                "it holds a CPU build of torch",
-                "look for an index that serves other wheels than the lock's",
-            );
-        };
-        let truth = Truth {
-            torch: found.torch.split('+').next().unwrap_or_default(),
-            release: &plan.release,
-            cuda,
-            cudnn,
-            variant: &plan.variant,
-        };
-        Ok(references(self.catalog, tags(self.catalog, &truth)?))
     }
 
     /// The command that gives an image one name.
@@ -177,4 +159,20 @@ impl Images<'_> {
     pub fn skipped(&self, plan: &Planned) -> Result<Tagged> {
         Ok(Tagged { digest: self.digest(&plan.references[0])?, references: plan.references.clone() })
     }
+}
+
+/// What the names of an image may tell, from what was found in it.
+///
+/// Errors: `E_IMAGE_DIFFERS` where the image does not tell what a name must tell.
+pub fn truth<'a>(image: &str, (release, variant): (&'a str, &'a str), found: &'a Found) -> Result<Truth<'a>> {
+    let (Some(cuda), Some(cudnn)) = (&found.cuda, &found.cudnn) else {
+        return refuse(
+            Id::ImageDiffers,
+            image,
+            "it holds a CPU build of torch",
+            "look for an index that serves other wheels than the lock's",
+        );
+    };
+    let torch = found.torch.split('+').next().unwrap_or_default();
+    Ok(Truth { torch, release, cuda, cudnn, variant })
 }

@@ -13,10 +13,11 @@ mod roots;
 mod secrets;
 pub mod size;
 mod sources;
+mod transfer;
 
 pub use bake::{Bake, candidate};
-pub use host::revision;
-pub use images::{Images, Tagged};
+pub use host::{commit_day, revision};
+pub use images::{Images, Tagged, truth};
 pub use measured::Measured;
 pub use outcome::{Outcome, judge, table};
 pub use progress::Phases;
@@ -24,3 +25,4 @@ pub use report::Report;
 pub use roots::Roots;
 pub use secrets::Secrets;
 pub use sources::apt_secrets;
+pub use transfer::Transfer;

@@ -200,10 +200,29 @@ fn is_name(name: &str) -> bool {
     chars.next().is_some_and(word) && chars.all(|c| word(c) || "._-".contains(c)) && name.len() <= 100
 }
 
-/// Tag templates use known fields only, and every tag names its variant: two images must never share one.
+/// Tag templates use known fields only, and every tag names its variant: two images must never share one. The date
+/// belongs into the name that never moves, and into no other.
 fn tags(catalog: &Catalog, problems: &mut Vec<Problem>) {
-    for (i, template) in catalog.tags.iter().enumerate() {
-        let place = || catalog.place(&["tags", &i.to_string()]);
+    let number = |i: usize| i.to_string();
+    let list = |path: &[&str], templates: &[String]| -> Vec<(Vec<String>, String)> {
+        let path = |i: usize| path.iter().map(|part| (*part).to_owned()).chain([number(i)]).collect();
+        templates.iter().enumerate().map(|(i, template)| (path(i), template.clone())).collect()
+    };
+    let mut all = list(&["tags"], &catalog.tags);
+    all.extend(list(&["publish", "default"], &catalog.publish.default));
+    let immutable = vec!["publish".to_owned(), "immutable".to_owned()];
+    if !catalog.publish.immutable.ends_with("-{date}") {
+        problems.push(Problem::new(
+            Id::Tag,
+            catalog.place(&["publish", "immutable"]),
+            format!("`{}` does not end with the day", catalog.publish.immutable),
+            "end it with `-{date}`",
+        ));
+    }
+    all.push((immutable, catalog.publish.immutable.trim_end_matches("-{date}").to_owned()));
+    for (path, template) in &all {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let place = || catalog.place(&path);
         for field in tag_fields(template) {
             if !TAG_FIELDS.contains(&field) {
                 let near = nearest(field, TAG_FIELDS.iter().copied());

@@ -56,6 +56,8 @@ pub struct Catalog {
     pub companions: BTreeMap<String, Companion>,
     /// Templates of the tags, the most precise first.
     pub tags: Vec<String>,
+    /// The names that only publishing gives.
+    pub publish: Publish,
     /// The user inside the images.
     pub user: User,
 }
@@ -148,7 +150,7 @@ pub struct Layers {
 }
 
 /// Compression of layers, by BuildKit's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Compression {
@@ -191,6 +193,17 @@ pub struct Release {
     /// How much its base may weigh.
     #[serde(default)]
     pub budget: Option<Budget>,
+}
+
+/// The names that only publishing gives, beside the tags.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Publish {
+    /// The template of the name that never moves; it has `{date}`.
+    pub immutable: String,
+    /// Templates of the names that the default release has beside the tags.
+    #[serde(default)]
+    pub default: Vec<String>,
 }
 
 /// The user inside the images.

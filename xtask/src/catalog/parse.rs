@@ -2,7 +2,8 @@
 
 use super::outline::{Outline, place};
 use super::{
-    Base, Catalog, Companion, Containers, Defaults, Release, Root, Service, Toolkit, User, Variant, check,
+    Base, Catalog, Companion, Containers, Defaults, Publish, Release, Root, Service, Toolkit, User, Variant,
+    check,
 };
 use crate::problem::{Id, Problem, Refusal, nearest};
 use serde::de::DeserializeOwned;
@@ -26,6 +27,7 @@ const SECTIONS: &[&str] = &[
     "containers",
     "companions",
     "tags",
+    "publish",
     "user",
 ];
 
@@ -143,6 +145,7 @@ impl Reader<'_> {
         let containers = self.section::<Containers>("containers");
         let companions = self.entries::<Companion>("companions");
         let tags = self.section("tags");
+        let publish = self.section::<Publish>("publish");
         let user = self.section::<User>("user");
         Some(Catalog {
             file: self.file.to_owned(),
@@ -161,6 +164,7 @@ impl Reader<'_> {
             containers: containers?,
             companions: companions?,
             tags: tags?,
+            publish: publish?,
             user: user?,
         })
     }

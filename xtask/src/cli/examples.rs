@@ -151,6 +151,59 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         ],
     ),
     (
+        "publish",
+        [
+            (
+                "cargo xtask publish --registry registry.example.org/team",
+                "what passed of the default release",
+            ),
+            (
+                "cargo xtask publish --registry registry.example.org/team --require gpu-tested --sign --key cosign.key",
+                "only with a GPU's word for it, and signed",
+            ),
+        ],
+    ),
+    (
+        "freshness",
+        [
+            (
+                "cargo xtask freshness --registry registry.example.org/team --max-age 2d",
+                "an alarm of its own",
+            ),
+            (
+                "cargo xtask freshness --registry registry.example.org/team --max-age 36h --release 2.9 --json",
+                "one release, for a script",
+            ),
+        ],
+    ),
+    (
+        "prune",
+        [
+            ("cargo xtask prune --registry registry.example.org/team --keep 10", "what would go"),
+            ("cargo xtask prune --registry registry.example.org/team --keep 10 --delete", "remove it"),
+        ],
+    ),
+    (
+        "diff",
+        [
+            (
+                "cargo xtask diff registry.example.org/team/pytorch-cuda:2.15-devel registry.example.org/team/pytorch-cuda:2.9-devel",
+                "packages, layers, sizes",
+            ),
+            (
+                "cargo xtask diff pytorch-cuda:2.15-runtime pytorch-cuda:2.15-devel",
+                "two images of the engine",
+            ),
+        ],
+    ),
+    (
+        "size",
+        [
+            ("cargo xtask size pytorch-cuda:2.15-runtime", "unpacked, layer by layer"),
+            ("cargo xtask size registry.example.org/team/pytorch-cuda:2.15-runtime", "as it is sent"),
+        ],
+    ),
+    (
         "engine down",
         [
             ("cargo xtask engine down", "its images stay"),

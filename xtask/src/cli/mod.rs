@@ -8,9 +8,9 @@ mod usage;
 
 pub use container::{Container, K8s, Network, Run, Slurm};
 pub use host::Doctor;
-pub use registry::{Freshness, Publish, Site};
+pub use registry::{Diff, Freshness, List, Prune, Publish, Published, Require, Sign, Site, Size};
 
-use crate::catalog::Platform;
+use crate::catalog::{Compression, Platform};
 use crate::problem::Refusal;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -54,6 +54,9 @@ pub struct Global {
     /// Caches, logs and the private engine: 25 GB while a base is built [default: target/xtask]
     #[arg(long, global = true, value_name = "FOLDER", env = "XTASK_STATE")]
     pub state: Option<PathBuf>,
+    /// How long a registry that is busy or away is waited for, request by request
+    #[arg(long, global = true, value_name = "DURATION", env = "XTASK_RETRY_BUDGET", default_value = "3m")]
+    pub retry_budget: humantime::Duration,
 }
 
 /// Which engine to take.
@@ -73,7 +76,7 @@ pub enum Command {
     /// Do variants.yaml, the lock and the rendered files agree? Offline, under a second
     Check,
     /// Releases and variants: CUDA, Python, driver floor, tags, sizes
-    List,
+    List(List),
     /// Do versions, GPU and driver go together? Why, and what to take instead
     Explain(Explain),
     /// What would be built or skipped, each with its reason
@@ -88,10 +91,16 @@ pub enum Command {
     Smoke(Smoke),
     /// Write the catalogue as a static site: a page an image, what runs on which GPU, what was measured
     Site(Site),
-    /// Point user-visible tags at what passed [not built yet]
+    /// Point user-visible tags at what passed
     Publish(Publish),
-    /// Fail when a moving tag is older than its limit [not built yet]
+    /// Fail when a moving tag is missing, or what it points at was proved too long ago
     Freshness(Freshness),
+    /// Tell what the registry need not keep, and remove it with --delete
+    Prune(Prune),
+    /// Packages, versions, layers and sizes that differ between two images
+    Diff(Diff),
+    /// What an image weighs, layer by layer
+    Size(Size),
     /// Start a variant the way the README would have you do by hand
     Run(Run),
     /// Print a compose file for one variant
@@ -226,12 +235,18 @@ pub struct Build {
     /// The builder instance of buildx
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,
-    /// Push candidates to the registry [not built yet]
+    /// Push candidates to the registry, under names that no user takes
     #[arg(long, requires = "registry")]
     pub push: bool,
-    /// Where to push [not built yet]
-    #[arg(long, value_name = "REGISTRY")]
+    /// Where to push
+    #[arg(long, value_name = "REGISTRY", requires = "push")]
     pub registry: Option<String>,
+    /// How layers are compressed [default: base.layers of the catalog]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub compression: Option<Compression>,
+    /// Push what is built from no commit, or beside one; its label says so
+    #[arg(long)]
+    pub allow_dirty: bool,
     /// Go on with the other images when one fails or cannot be built here
     #[arg(long)]
     pub keep_going: bool,
@@ -262,6 +277,12 @@ pub struct Smoke {
     /// Fail when there is no usable GPU
     #[arg(long)]
     pub require_gpu: bool,
+    /// Pull the variant's candidate of this commit from there
+    #[arg(long, value_name = "REGISTRY", conflicts_with = "image")]
+    pub registry: Option<String>,
+    /// Attach the report to the image in its registry
+    #[arg(long)]
+    pub attach: bool,
 }
 
 /// `engine`.

@@ -2,10 +2,11 @@
 
 use super::App;
 use super::order::{Order, Prepared, by_root};
+use super::push::Push;
 use super::smoke;
 use crate::build::{
-    self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, candidate, disk, measured, registry,
-    size,
+    self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, Transfer, candidate, disk, measured,
+    registry, size,
 };
 use crate::cli::Build as Args;
 use crate::engine::Engine;
@@ -15,6 +16,8 @@ use crate::interrupt;
 use crate::out::{columns, word};
 use crate::plan::{Action, Chosen, Planned, bytes_to_fetch};
 use crate::problem::Id;
+use crate::publish::candidate::check_revision;
+use crate::registry::Repository;
 use crate::root;
 use crate::runner::Step;
 use crate::smoke::Record;
@@ -25,16 +28,19 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// Builds what changed, and gives names to what passed.
 pub fn run(app: &App, args: &Args) -> Result<()> {
     let start = Instant::now();
-    if args.push || args.registry.is_some() {
-        return super::not_yet("build with --push or --registry");
-    }
-    let project = app.project()?;
+    let mut project = app.project()?;
     let chosen = project.select(&args.select)?;
     let (lock, files) = project.proved()?;
+    // The lock does not depend on it.
+    let layers = &mut project.catalog.base.layers;
+    layers.compression = args.compression.unwrap_or(layers.compression);
     let groups = by_root(&project, &chosen, &args.select)?;
     let alone = (!app.dry_run).then(|| app.alone()).transpose()?;
     let secrets = Secrets::gather(args.ca_cert.as_deref(), app.state())?;
     let order = Order::new(app, args, &project, (&lock, &files), &secrets);
+    if args.push {
+        check_revision("git", &order.revision, args.allow_dirty)?;
+    }
     let wheel_bytes = order.wheel_bytes(&chosen)?;
     if args.builder.is_none() && !app.dry_run {
         root::can_run(order.platform)?;
@@ -45,16 +51,26 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         disk::check(app.state(), disk::needed(wheel_bytes))?;
     }
     app.start(&engine)?;
-    let order = Run { order, engine: &engine, start };
+    let say = |line: &str| app.out.say(line);
+    let registry = app.registry(&say)?;
+    let push = match &args.registry {
+        Some(to) => Some(Push {
+            order: &order,
+            transfer: Transfer { engine: &engine, registry: &registry },
+            at: Repository::below(to, &project.catalog.repository)?,
+        }),
+        None => None,
+    };
+    let run = Run { order: &order, engine: &engine, push, start };
     let images = Images { engine: &engine, catalog: &project.catalog };
     if alone.as_ref().is_some_and(|alone| alone.died.is_some()) {
         images.forget_unfinished();
     }
     let mut outcomes = Vec::new();
     for (root, chosen) in groups {
-        let (chosen, not_here) = order.available(&root, chosen)?;
+        let (chosen, not_here) = run.available(&root, chosen)?;
         outcomes.extend(not_here);
-        let built = order.build_on(&root, &chosen);
+        let built = run.build_on(&root, &chosen);
         if interrupt::check().is_err() {
             images.forget_unfinished();
         }
@@ -78,9 +94,10 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
 
 /// A build under way.
 struct Run<'a> {
-    order: Order<'a>,
+    order: &'a Order<'a>,
     engine: &'a Engine,
     start: Instant,
+    push: Option<Push<'a>>,
 }
 
 impl Run<'_> {
@@ -106,24 +123,49 @@ impl Run<'_> {
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
-        let order = &self.order;
-        let prepared = order.prepare(self.engine, root, chosen, order.app.dry_run)?;
+        let order = self.order;
+        let mut prepared = order.prepare(self.engine, root, chosen, order.app.dry_run)?;
+        let there = self.already(&mut prepared)?;
         for plan in prepared.plans.iter().filter(|plan| plan.action == Action::Skip) {
             order.app.out.say(&format!("{} {}: nothing changed", plan.release, plan.variant));
         }
         if order.app.dry_run {
-            let steps = order.commands(self.engine, &prepared)?;
+            let mut steps = order.commands(self.engine, &prepared)?;
+            steps.extend(self.push.iter().flat_map(|push| prepared.plans.iter().map(|plan| push.step(plan))));
             let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
             order.app.out.result(&lines.join("\n"), &steps)?;
             return Ok(Vec::new());
         }
         let failed = self.bake(&prepared)?;
         let images = Images { engine: self.engine, catalog: &order.project.catalog };
-        let outcomes = self.finish(&images, &prepared.plans, failed);
+        let outcomes = self.finish(&images, &prepared, failed);
         if !prepared.to_build().is_empty() {
             images.forget_superseded();
         }
-        outcomes
+        Ok(there.into_iter().chain(outcomes?).collect())
+    }
+
+    /// Takes out what the registry has already.
+    fn already(&self, prepared: &mut Prepared) -> Result<Vec<Outcome>> {
+        let Some(push) = self.push.as_ref().filter(|_| !self.order.args.force && !self.order.app.dry_run)
+        else {
+            return Ok(Vec::new());
+        };
+        let (mut there, mut rest) = (Vec::new(), Vec::new());
+        for plan in std::mem::take(&mut prepared.plans) {
+            match push.already(&plan)? {
+                Some(image) => {
+                    self.order
+                        .app
+                        .out
+                        .say(&format!("{} {}: the registry has it", plan.release, plan.variant));
+                    there.push(Outcome::good((&plan.release, &plan.variant), image, false));
+                }
+                None => rest.push(plan),
+            }
+        }
+        prepared.plans = rest;
+        Ok(there)
     }
 
     /// One bake for all of them. Where that fails and the others are to go on, each is tried alone: what is done is
@@ -162,12 +204,12 @@ impl Run<'_> {
     fn finish(
         &self,
         images: &Images,
-        plans: &[Planned],
+        prepared: &Prepared,
         mut failed: BTreeMap<String, anyhow::Error>,
     ) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         let mut stopped = None;
-        for plan in plans {
+        for plan in &prepared.plans {
             let name = (plan.release.as_str(), plan.variant.as_str());
             let result = match (plan.action, failed.remove(&plan.target)) {
                 (Action::Skip, _) => images.skipped(plan),
@@ -178,6 +220,10 @@ impl Run<'_> {
                 }
                 (Action::Build, None) => self.prove(images, plan),
             };
+            let result = result.and_then(|image| match &self.push {
+                Some(push) => push.send(plan, prepared, &image),
+                None => Ok(image),
+            });
             match result {
                 Ok(image) => outcomes.push(Outcome::good(name, image, plan.action == Action::Build)),
                 Err(error) if self.order.args.keep_going => outcomes.push(Outcome::failed(name, error)),

@@ -1,9 +1,12 @@
 //! `list`: releases × variants, with what a person chooses by.
 
 use super::App;
+use crate::cli::List as Args;
 use crate::lock::{Lock, LockedRelease};
 use crate::out::{columns, gigabytes};
 use crate::project::Project;
+use crate::publish::state::{self, Published};
+use crate::registry::Repository;
 use crate::tags::planned;
 use anyhow::Result;
 use serde::Serialize;
@@ -22,8 +25,11 @@ struct Row {
 }
 
 /// A table, or the same as JSON.
-pub fn run(app: &App) -> Result<()> {
+pub fn run(app: &App, args: &Args) -> Result<()> {
     let project = app.project()?;
+    if let Some(registry) = &args.registry {
+        return published(app, &project, registry);
+    }
     // A list is of use although the lock is stale: only the sizes are missing then.
     let lock = project.lock().ok();
     let mut rows = Vec::new();
@@ -33,6 +39,21 @@ pub fn run(app: &App) -> Result<()> {
         }
     }
     app.out.result(&table(&rows), &rows)
+}
+
+/// What a registry has, and what is proved of it.
+fn published(app: &App, project: &Project, registry: &str) -> Result<()> {
+    let at = Repository::below(registry, &project.catalog.repository)?;
+    let say = |line: &str| app.out.say(line);
+    let registry = app.registry(&say)?;
+    let mut images = Vec::new();
+    for name in project.catalog.releases_newest_first() {
+        for variant in project.catalog.variants_in_order() {
+            let facts = &project.resolved[name];
+            images.push(Published::ask(&registry, &at, &project.catalog, facts, variant)?);
+        }
+    }
+    app.out.result(&state::table(&images), &images)
 }
 
 fn row(project: &Project, lock: Option<&Lock>, name: &str, variant: &str) -> Result<Row> {

@@ -4,14 +4,19 @@ mod build;
 mod check;
 mod ci;
 mod completions;
+mod contents;
 mod deploy;
 mod doctor;
 mod engine;
 mod explain;
+mod freshness;
 mod list;
 mod lock;
 mod order;
 mod plan;
+mod prune;
+mod publish;
+mod push;
 mod render;
 mod run;
 mod site;
@@ -20,10 +25,12 @@ mod smoke;
 use crate::cli::{Cli, Command, EngineChoice, Global};
 use crate::engine::{Choice, Engine};
 use crate::hold::Hold;
+use crate::http::{Client, Policy, RealClock, Retry};
 use crate::out::Out;
 use crate::problem::{Id, refuse};
 use crate::processes;
 use crate::project::Project;
+use crate::registry::Registry;
 use crate::runner::name_run;
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
@@ -38,6 +45,7 @@ pub struct App {
     allow_unverified: bool,
     engine: EngineChoice,
     state: PathBuf,
+    retry: Policy,
 }
 
 impl App {
@@ -56,6 +64,7 @@ impl App {
             allow_unverified: global.allow_unverified,
             engine: global.engine,
             state,
+            retry: Policy::within(*global.retry_budget),
         })
     }
 
@@ -67,6 +76,11 @@ impl App {
     /// The folder for caches, logs and the private engine.
     pub fn state(&self) -> &Path {
         &self.state
+    }
+
+    /// Registries, asked with the patience that was given; `say` is told of every pause.
+    pub fn registry<'a>(&self, say: &'a dyn Fn(&str)) -> Result<Registry<'a>> {
+        Registry::new(Client::new()?, Retry { policy: self.retry, clock: &RealClock, say })
     }
 
     /// Which engine was asked for.
@@ -130,7 +144,7 @@ pub fn run(cli: Cli) -> Result<()> {
     let app = App::new(&cli.global)?;
     match cli.command {
         Command::Check => check::run(&app),
-        Command::List => list::run(&app),
+        Command::List(args) => list::run(&app, &args),
         Command::Explain(args) => explain::run(&app, args),
         Command::Plan(args) => plan::run(&app, args),
         Command::Lock(args) => lock::run(&app, &args),
@@ -145,8 +159,11 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Engine(action) => engine::run(&app, action),
         Command::Ci(args) => ci::run(&app, &args),
         Command::Doctor(args) => doctor::run(&app, args),
-        Command::Publish(_) => not_yet("publish"),
-        Command::Freshness(_) => not_yet("freshness"),
+        Command::Publish(args) => publish::run(&app, &args),
+        Command::Freshness(args) => freshness::run(&app, &args),
+        Command::Prune(args) => prune::run(&app, &args),
+        Command::Diff(args) => contents::diff(&app, &args),
+        Command::Size(args) => contents::size(&app, &args),
         Command::Matrix => not_yet("matrix"),
         Command::Bench => not_yet("bench"),
         Command::Completions(args) => completions::run(&app, &args),

@@ -100,8 +100,10 @@ impl<'a> Order<'a> {
         let ground = self.ground(root, chosen, looked)?;
         let (catalog, resolved) = (&self.project.catalog, &self.project.resolved);
         let existing = match &self.args.registry {
-            Some(registry) => registry::existing(engine, catalog, resolved, chosen, registry)?,
-            None => Images { engine, catalog }.existing()?,
+            Some(registry) if !self.args.push => {
+                registry::existing(engine, catalog, resolved, chosen, registry)?
+            }
+            _ => Images { engine, catalog }.existing()?,
         };
         let plans = self.plans(&existing, chosen, (root, &ground))?;
         let it = &self.project.catalog.roots[root];
@@ -164,6 +166,7 @@ impl<'a> Order<'a> {
             revision: &self.revision,
             builder: self.args.builder.as_deref(),
             mirror: self.args.mirror.as_deref(),
+            recompress: self.args.compression.is_some(),
         };
         Ok(bake.step(engine, can))
     }

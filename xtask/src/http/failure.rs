@@ -3,6 +3,7 @@
 use super::retry::retry_after;
 use crate::faults;
 use crate::problem::{Id, Problem, Refusal};
+use crate::runner::tail;
 use std::fmt;
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
@@ -24,8 +25,8 @@ pub enum Cause {
     Corrupt,
     /// The certificate is not trusted, or it is no TLS at all.
     Tls,
-    /// Anything else.
-    Other,
+    /// Anything else, by what is known of it.
+    Other(Id),
 }
 
 impl Cause {
@@ -34,7 +35,7 @@ impl Cause {
         match self {
             Cause::Status(code) => matches!(code, 408 | 425 | 429 | 500 | 502..=599),
             Cause::Name | Cause::Refused | Cause::Reset | Cause::Timeout | Cause::Corrupt => true,
-            Cause::Tls | Cause::Other => false,
+            Cause::Tls | Cause::Other(_) => false,
         }
     }
 
@@ -45,6 +46,8 @@ impl Cause {
             Cause::Status(404 | 410) => Id::BaseGone,
             Cause::Status(429) => Id::RateLimit,
             Cause::Tls => Id::Tls,
+            Cause::Corrupt => Id::Digest,
+            Cause::Other(id) => id,
             _ => Id::Network,
         }
     }
@@ -92,7 +95,7 @@ impl Failure {
             ureq::Error::Protocol(_) => Cause::Reset,
             ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => Cause::Tls,
             ureq::Error::ConnectProxyFailed(_) => Cause::Refused,
-            _ => Cause::Other,
+            _ => Cause::Other(Id::Network),
         };
         Failure::new(cause, said)
     }
@@ -112,10 +115,23 @@ impl Failure {
             _ => match faults::classify(&said) {
                 Some(Id::Tls) => Cause::Tls,
                 Some(Id::Network) => Cause::Name,
-                _ => Cause::Other,
+                other => Cause::Other(other.unwrap_or(Id::Network)),
             },
         };
         Failure::new(cause, said)
+    }
+
+    /// From what a program says that spoke with a registry for us: docker, cosign.
+    pub fn of_words(text: &str) -> Failure {
+        let cause = match faults::of_registry(text) {
+            Id::RateLimit => Cause::Status(429),
+            Id::RegistryAuth => Cause::Status(401),
+            Id::BaseGone => Cause::Status(404),
+            Id::Tls => Cause::Tls,
+            Id::Network => Cause::Reset,
+            id => Cause::Other(id),
+        };
+        Failure::new(cause, faults::strip_credentials(tail(text.trim(), 3).trim()))
     }
 
     /// How often and how long it was tried.
@@ -179,6 +195,6 @@ mod tests {
         assert_eq!(io(ErrorKind::ConnectionReset, ""), Cause::Reset);
         assert_eq!(io(ErrorKind::InvalidData, "invalid peer certificate: UnknownIssuer"), Cause::Tls);
         assert_eq!(io(ErrorKind::Other, "failed to lookup address information: x"), Cause::Name);
-        assert_eq!(io(ErrorKind::Other, "it is a mystery"), Cause::Other);
+        assert_eq!(io(ErrorKind::Other, "it is a mystery"), Cause::Other(Id::Network));
     }
 }

@@ -6,11 +6,10 @@ mod retry;
 
 pub use ca::bundle as ca_bundle;
 pub use failure::{Cause, Failure};
-pub use retry::{Clock, Policy, RealClock, Retry};
+pub use retry::{Policy, RealClock, Retry};
 
 use anyhow::Result;
 use std::io::Read;
-use std::path::PathBuf;
 use std::time::Duration;
 use ureq::http::{HeaderMap, Request as Head};
 use ureq::{Agent, AsSendBody, Proxy};
@@ -46,8 +45,6 @@ pub enum Body {
     Empty,
     /// These bytes.
     Bytes(Vec<u8>),
-    /// A file, read as it is sent.
-    File(PathBuf),
 }
 
 /// An answer below 400.
@@ -122,10 +119,6 @@ impl Client {
         let answer = match &request.body {
             Body::Empty => self.run(request, ()),
             Body::Bytes(bytes) => self.run(request, bytes.as_slice()),
-            Body::File(path) => {
-                let file = std::fs::File::open(path).map_err(|error| Failure::of_io(&error))?;
-                self.run(request, file)
-            }
         };
         let (parts, body) = answer.map_err(|error| Failure::of_error(&error))?.into_parts();
         let (status, body) = (parts.status.as_u16(), body.into_reader());

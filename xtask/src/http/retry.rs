@@ -1,6 +1,7 @@
 //! What is tried again, when, and for how long: data and one pure function. [`Retry`] is its thin edge.
 
 use super::failure::{Cause, Failure};
+use crate::interrupt;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How patient one is with the other side.
@@ -56,7 +57,8 @@ impl Clock for RealClock {
     }
 
     fn sleep(&self, pause: Duration) {
-        std::thread::sleep(pause);
+        // Who sleeps asks afterwards whether it was interrupted.
+        interrupt::sleep(pause).ok();
     }
 }
 
@@ -85,6 +87,9 @@ impl Retry<'_> {
             };
             (self.say)(&format!("{what}: {failure}; once more in {:.1} s", pause.as_secs_f64()));
             self.clock.sleep(pause);
+            if interrupt::check().is_err() {
+                return Err(failure);
+            }
         }
         unreachable!("a u32 of tries does not fit into any budget")
     }
@@ -117,7 +122,7 @@ mod tests {
         for cause in [Cause::Refused, Cause::Reset, Cause::Name, Cause::Timeout, Cause::Corrupt] {
             assert!(again(cause), "{cause:?}");
         }
-        assert!(!again(Cause::Tls) && !again(Cause::Other));
+        assert!(!again(Cause::Tls) && !again(Cause::Other(crate::problem::Id::Disk)));
     }
 
     #[test]

@@ -39,10 +39,8 @@ fn get(answer: &'static [&'static str]) -> Result<Answer<Vec<u8>>, Failure> {
 
 #[test]
 fn what_is_sent_arrives_whole_each_time() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), "of a file").unwrap();
-    let bodies = [Body::Bytes(b"bytes".to_vec()), Body::File(file.path().to_owned())];
-    for (body, sent) in bodies.into_iter().zip(["bytes", "of a file"]) {
+    for sent in ["bytes", ""] {
+        let body = Body::Bytes(sent.as_bytes().to_vec());
         let (url, asked) =
             server(&["HTTP/1.1 201 Created\r\ncontent-length: 0\r\nx-y: z\r\nconnection: close\r\n\r\n"; 2]);
         let client = Client::new().unwrap();

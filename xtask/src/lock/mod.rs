@@ -108,6 +108,12 @@ impl LockedRelease {
         tiers.into_iter().flat_map(|tier| self.added(tier, platform)).map(|wheel| wheel.bytes).sum()
     }
 
+    /// Every wheel of an image: those of its base and those of its tiers, on one platform.
+    pub fn all<'a>(&'a self, tiers: impl IntoIterator<Item = &'a str>, platform: Platform) -> Vec<&'a Wheel> {
+        let base = self.wheels.get(&platform).map_or(&[][..], Vec::as_slice);
+        base.iter().chain(tiers.into_iter().flat_map(|tier| self.added(tier, platform))).collect()
+    }
+
     /// The wheels that a variant adds to the tier below it, on one platform.
     fn added(&self, variant: &str, platform: Platform) -> &[Wheel] {
         self.variants.get(variant).and_then(|wheels| wheels.get(&platform)).map_or(&[], Vec::as_slice)

@@ -4,6 +4,7 @@ use crate::containers::docker;
 use crate::support::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// `$1` is the folder that everything is kept in. No package is there, as far as this apt knows.
 const APT: &str = r#"set -eu; cd "$1"; shift
@@ -40,12 +41,31 @@ apt-get update -qq; apt-get download -qq "$1"; dpkg-deb --extract ./*.deb unpack
 
 /// A package of the host's suite, unpacked below the test's own folder.
 pub fn unpacked(package: &str) -> PathBuf {
+    unpacked_from("", package)
+}
+
+/// A package of testing, for what the host's suite does not have.
+pub fn unpacked_of_testing(package: &str) -> PathBuf {
+    let only_testing = r#"uri=$(env -u APT_CONFIG apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)
+printf 'deb %s testing main\n' "$uri" > testing.list
+printf 'Dir::Etc::sourcelist "%s/testing.list"; Dir::Etc::sourceparts "-";' "$PWD" >> apt.conf
+apt-get update -qq
+"#;
+    unpacked_from(only_testing, package)
+}
+
+fn unpacked_from(sources: &str, package: &str) -> PathBuf {
+    // Tests beside each other want the same one.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _alone = ONE_AT_A_TIME.lock();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package);
     let root = folder.join("root");
     if !root.exists() {
         fetch(
             &folder,
-            r#"apt-get download -qq "$1"; dpkg-deb --extract ./*.deb unpacked; mv unpacked root"#,
+            &format!(
+                r#"{sources}apt-get download -qq "$1"; dpkg-deb --extract ./*.deb unpacked; mv unpacked root"#
+            ),
             &[package],
         );
     }

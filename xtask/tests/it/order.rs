@@ -51,14 +51,16 @@ impl Doubles {
     }
 
     /// The calls that change something, each by its first words.
-    fn calls(&self) -> Vec<String> {
+    pub fn calls(&self) -> Vec<String> {
         let text = self.all_calls();
         let telling = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
                 ["buildx", "bake", "--help" | "--print", ..] => None,
                 ["buildx", "bake", ..] => Some("bake".to_owned()),
+                ["run", .., "-I", "-c", _] => None,
                 ["run", ..] => Some("smoke".to_owned()),
+                ["image", "push", .., to] => Some(format!("push {to}")),
                 ["image", "tag", _, to] => Some(format!("tag {to}")),
                 ["image", "rm", what] => Some(format!("untag {what}")),
                 _ => None,

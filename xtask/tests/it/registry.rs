@@ -7,20 +7,25 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Debian's docker-registry with a folder of its own; it ends with the value.
-struct Registry {
-    port: u16,
+pub struct Registry {
+    pub port: u16,
     process: Child,
     _folder: tempfile::TempDir,
 }
 
 impl Registry {
-    fn start() -> Registry {
+    pub fn start() -> Registry {
+        Registry::with("")
+    }
+
+    /// With more lines of configuration.
+    pub fn with(more: &str) -> Registry {
         let program = debian::unpacked("docker-registry").join("usr/bin/docker-registry");
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let config = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\n\
-             http: {{addr: \"127.0.0.1:{port}\"}}\n",
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}, delete: {{enabled: true}}}}\n\
+             http: {{addr: \"127.0.0.1:{port}\"}}\n{more}",
             folder.path().join("data").display()
         );
         let file = folder.path().join("config.yml");
@@ -37,7 +42,7 @@ impl Registry {
         registry
     }
 
-    fn name(&self, image: &str) -> String {
+    pub fn name(&self, image: &str) -> String {
         format!("localhost:{}/{image}", self.port)
     }
 }

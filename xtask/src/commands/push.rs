@@ -1,0 +1,117 @@
+//! The part of `build` that sends candidates to a registry, with what is told of them.
+
+use super::order::{Order, Prepared};
+use crate::attest::{inventory, provenance, sbom};
+use crate::build::{Tagged, Transfer};
+use crate::engine::Engine;
+use crate::out::word;
+use crate::plan::{Inputs, Planned};
+use crate::publish::candidate::{self, configuration};
+use crate::registry::{Artifact, Descriptor, Manifest, Reference, Repository};
+use crate::runner::Step;
+use anyhow::Result;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Sends candidates.
+pub struct Push<'a> {
+    /// What is built.
+    pub order: &'a Order<'a>,
+    /// The way to the registry.
+    pub transfer: Transfer<'a>,
+    /// Where to.
+    pub at: Repository,
+}
+
+impl Push<'_> {
+    /// The name of an image's candidate.
+    fn candidate(&self, plan: &Planned) -> Reference {
+        let image = (plan.release.as_str(), plan.variant.as_str());
+        self.at.at(candidate::tag(&self.order.revision, image, self.order.platform))
+    }
+
+    /// An image that the registry has already, made from the same: published, or a candidate. It is a candidate of this
+    /// commit then, and nothing is built or sent.
+    pub fn already(&self, plan: &Planned) -> Result<Option<Tagged>> {
+        let candidate = self.candidate(plan);
+        let catalog = &self.order.project.catalog;
+        let published = plan.references.iter().filter_map(|name| Some(self.at.at(name.split_once(':')?.1)));
+        for reference in [candidate.clone()].into_iter().chain(published) {
+            let Some(manifest) = self.transfer.registry.manifest(&reference)? else {
+                continue;
+            };
+            let Some(configuration) = configuration(self.transfer.registry, &self.at, &manifest)? else {
+                continue;
+            };
+            if Inputs::of(catalog, &configuration.labels()).input == plan.input {
+                return self.take(&candidate, &reference, manifest).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&self, candidate: &Reference, found: &Reference, manifest: Manifest) -> Result<Tagged> {
+        if found != candidate {
+            self.transfer.registry.put(candidate, &manifest)?;
+        }
+        Ok(Tagged { digest: manifest.digest, references: vec![candidate.to_string()] })
+    }
+
+    /// Sends an image of the engine, then what it holds and where it comes from.
+    pub fn send(&self, plan: &Planned, prepared: &Prepared, image: &Tagged) -> Result<Tagged> {
+        let candidate = self.candidate(plan);
+        self.order.app.out.say(&format!("pushing {candidate}"));
+        let sent = self.transfer.push(&image.references[0], &image.digest, &candidate)?;
+        for (artifact_type, content) in self.told(plan, prepared, &image.references[0], &sent)? {
+            let content = serde_json::to_vec(&content)?;
+            let artifact =
+                Artifact { artifact_type: artifact_type.to_owned(), content, annotations: BTreeMap::new() };
+            self.transfer.registry.attach(&self.at, &sent, &artifact)?;
+        }
+        Ok(Tagged { digest: sent.digest, references: vec![candidate.to_string()] })
+    }
+
+    /// The command that sends an image.
+    pub fn step(&self, plan: &Planned) -> Step {
+        self.transfer.push_step(&self.candidate(plan))
+    }
+
+    fn told(
+        &self,
+        plan: &Planned,
+        prepared: &Prepared,
+        local: &str,
+        sent: &Descriptor,
+    ) -> Result<[(&'static str, Value); 2]> {
+        let (order, engine): (&Order, &Engine) = (self.order, self.transfer.engine);
+        let catalog = &order.project.catalog;
+        let tiers = catalog.tiers(&plan.variant);
+        let wheels =
+            order.lock.releases[&plan.release].all(tiers.iter().map(|(tier, _)| *tier), order.platform);
+        let hash =
+            |wheel: &crate::lock::Wheel| ((wheel.name.clone(), wheel.version.clone()), wheel.sha256.clone());
+        let hashes = wheels.into_iter().map(hash).collect();
+        let subject =
+            sbom::Subject { name: &catalog.repository, digest: &sent.digest, epoch: order.lock.epoch };
+        let bill = sbom::bill(subject, &inventory::ask(engine, local)?, &hashes);
+        // An image that was there already is of an older commit than this.
+        let manifest = self.transfer.registry.manifest(&self.at.at(&sent.digest))?;
+        let labels = match &manifest {
+            Some(manifest) => configuration(self.transfer.registry, &self.at, manifest)?,
+            None => None,
+        };
+        let labels = labels.map(|it| it.labels()).unwrap_or_default();
+        let builder = format!("engine:{}:{}", word(engine.kind()), engine.capabilities()?.version);
+        let origin = provenance::Origin {
+            catalog,
+            lock: order.lock,
+            plan,
+            root: (&prepared.root, &prepared.ground),
+            platform: order.platform,
+            revision: labels.get(candidate::REVISION).map_or("unknown", String::as_str),
+            builder: &builder,
+        };
+        let statement = provenance::statement(&origin, &sent.digest);
+        Ok([(sbom::MEDIA_TYPE, bill), (provenance::MEDIA_TYPE, statement)])
+    }
+}

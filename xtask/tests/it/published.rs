@@ -1,0 +1,277 @@
+//! What is told of a registry, taken out of it, and signed in it: the real registry, cosign of Debian.
+
+use crate::debian;
+use crate::publish::Market;
+use crate::support::Outcome;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const ONE: [&str; 2] = ["--variant", "runtime"];
+
+fn run(market: &Market, args: &[&str]) -> Outcome {
+    let at = market.direct();
+    market.doubles.run(&[&args[..1], &["--registry", &at], &args[1..]].concat(), &[])
+}
+
+/// A market whose runtime image is published.
+fn published() -> (Market, String) {
+    let market = Market::new();
+    let digest = market.push("runtime", "a");
+    market.smoke("runtime", &[]).expect(0, &[]);
+    market.publish(&ONE, "5s").expect(0, &[]);
+    (market, digest)
+}
+
+/// R9: an alarm of its own, for names that are missing, apart, or old.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn names_that_stopped_moving_are_told() {
+    let (market, digest) = published();
+    let fresh = |age: &str| run(&market, &["freshness", "--variant", "runtime", "--max-age", age]);
+    fresh("1h").expect(0, &["not-gpu-tested", &digest]);
+    std::thread::sleep(Duration::from_secs(3));
+    fresh("1s").expect(1, &["error[E_STALE_TAG]", "the limit is 1s"]);
+    let all = run(&market, &["freshness", "--max-age", "1h"]);
+    all.expect(1, &["error[E_STALE_TAG]", "2.15.0-cuda13.2-cudnn9-devel: there is no such tag"]);
+    let other = market.push("runtime", "b");
+    let (_, bytes, _) = market.ask("GET", &format!("manifests/{other}"), crate::publish::MANIFEST, b"");
+    assert_eq!(market.ask("PUT", "manifests/2.15-runtime", crate::publish::MANIFEST, &bytes).0, 201);
+    fresh("1h")
+        .expect(1, &["2.15-runtime: it does not point at what 2.15.0-cuda13.2-cudnn9-runtime points at"]);
+    let list = run(&market, &["list"]);
+    list.expect(0, &["2.15     runtime", "not-gpu-tested", "not published"]);
+}
+
+/// What a moving name points at stays whatever its age; what goes takes its reports along.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn old_names_go_and_what_is_used_stays() {
+    let (mut market, first) = published();
+    let mut digests = vec![first];
+    for content in ["b", "c"] {
+        market.commit();
+        digests.push(market.push("runtime", content));
+        market.smoke("runtime", &[]).expect(0, &[]);
+        market.publish(&ONE, "5s").expect(0, &[]);
+    }
+    let before = market.tags();
+    let is_there = |digest: &str| {
+        market.ask("GET", &format!("manifests/{digest}"), crate::publish::MANIFEST, b"").0 == 200
+    };
+    let report = |digest: &str| is_there(&digest.replace(':', "-"));
+    run(&market, &["prune", "--keep", "1"]).expect(0, &["2 manifests would go; give --delete", "goes"]);
+    assert_eq!(market.tags(), before);
+    assert!(report(&digests[0]));
+    run(&market, &["prune", "--keep", "1", "--delete"]).expect(0, &["removed "]);
+    let there: Vec<bool> = digests.iter().map(|digest| is_there(digest)).collect();
+    let reports: Vec<bool> = digests.iter().map(|digest| report(digest)).collect();
+    assert_eq!((there, reports), (vec![false, false, true], vec![false, false, true]));
+    let left: BTreeMap<String, String> = before.into_iter().filter(|(_, it)| *it == digests[2]).collect();
+    assert_eq!(market.tags(), left);
+    run(&market, &["prune", "--keep", "1"]).expect(0, &["stays"]);
+    run(&market, &["prune", "--keep", "0"]).expect(2, &["error[E_SCHEMA]: --keep"]);
+}
+
+/// Signed by digest, verified by cosign itself, and once is enough; without a good signature no name moves.
+#[test]
+#[ignore = "needs Debian's docker-registry and cosign"]
+fn what_is_published_is_signed() {
+    let market = Market::new();
+    let digest = market.push("runtime", "a");
+    market.smoke("runtime", &[]).expect(0, &[]);
+    let bin = debian::unpacked_of_testing("cosign").join("usr/bin");
+    let keys = tempfile::tempdir().unwrap();
+    let cosign = |args: &[&str]| {
+        let mut command = Command::new(bin.join("cosign"));
+        command.args(args).current_dir(keys.path()).env("COSIGN_PASSWORD", "canary-password");
+        Outcome::of(command.output().unwrap())
+    };
+    cosign(&["generate-key-pair"]).expect(0, &[]);
+    cosign(&["generate-key-pair", "--output-key-prefix", "other"]).expect(0, &[]);
+    let path = format!("{}:{}:{}", doubles().display(), bin.display(), std::env::var("PATH").unwrap());
+    let key = keys.path().join("cosign.key").display().to_string();
+    let at = market.direct();
+    let publish = |password: &str| {
+        let args = ["publish", "--registry", &at, "--variant", "runtime", "--retry-budget", "5s"];
+        let sign = ["--sign", "--key", &key, "--no-transparency-log"];
+        market.doubles.run(&[&args[..], &sign].concat(), &[("PATH", &path), ("COSIGN_PASSWORD", password)])
+    };
+    publish("wrong").expect(1, &["error[E_SIGNATURE]", "UNDONE"]);
+    assert!(!market.tags().contains_key("runtime"));
+    let good = publish("canary-password");
+    good.expect(0, &["moved"]);
+    assert!(!good.stderr.contains("canary-password") && !good.stdout.contains("canary-password"));
+    let image = format!("{at}/pytorch-cuda@{digest}");
+    let verify = |public: &str| cosign(&["verify", "--key", public, "--insecure-ignore-tlog=true", &image]);
+    verify("cosign.pub").expect(0, &[&digest]);
+    assert_ne!(verify("other.pub").code, Some(0));
+    // Signed once; the report is still found beside the signature.
+    let signatures = || {
+        let (_, list, _) = market.ask("GET", &format!("manifests/{}", digest.replace(':', "-")), "*/*", b"");
+        let list: Value = serde_json::from_slice(&list).unwrap();
+        list["manifests"].as_array().unwrap().len()
+    };
+    let before = signatures();
+    publish("canary-password").expect(0, &["was there"]);
+    assert_eq!((signatures(), before), (2, 2));
+    run(&market, &["freshness", "--variant", "runtime", "--max-age", "1h"]).expect(0, &["not-gpu-tested"]);
+}
+
+fn doubles() -> std::path::PathBuf {
+    crate::support::project().join("xtask/tests/it/doubles")
+}
+
+/// The contract of every command: with `--quiet --json` nothing but a value, and a dry run changes nothing.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn commands_of_registries_keep_the_contract() {
+    let (market, digest) = published();
+    let at = market.direct();
+    let image = format!("{at}/pytorch-cuda@{digest}");
+    let lines = [
+        format!("publish --registry {at} --variant runtime --release-date 2026-12-24"),
+        format!("freshness --registry {at} --variant runtime --max-age 1h"),
+        format!("prune --registry {at} --keep 1 --delete"),
+        format!("list --registry {at}"),
+        format!("diff {image} {image}"),
+        format!("size {image}"),
+        format!("smoke --registry {at} --variant runtime"),
+    ];
+    for line in lines {
+        let run = |options: &[&str]| {
+            let args: Vec<&str> = line.split(' ').chain(options.iter().copied()).collect();
+            market.doubles.run(&args, &[])
+        };
+        let before = market.tags();
+        run(&["--dry-run"]).expect(0, &[]);
+        assert_eq!(market.tags(), before, "{line} --dry-run");
+        let outcome = run(&["--quiet", "--json"]);
+        outcome.expect(0, &[]);
+        assert_eq!(outcome.stderr, "", "{line} says something with --quiet");
+        let json: Result<Value, _> = serde_json::from_str(&outcome.stdout);
+        assert!(json.is_ok_and(|it| !it.is_null()), "{line} --json: {}", outcome.stdout);
+    }
+}
+
+/// What an image with these packages tells of itself.
+fn inventory(torch: &str) -> String {
+    json!({
+        "distribution": {"id": "debian", "version": "13"},
+        "debian": [{"name": "libc6", "version": "2.41-12", "architecture": "amd64"}],
+        "wheels": [{"name": "torch", "version": torch, "expression": "BSD-3-Clause", "license": null}],
+    })
+    .to_string()
+}
+
+/// R9, the whole way: built, tested, pushed under no name of a user's; pulled and tested by digest; published.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn an_image_goes_its_whole_way_by_digest() {
+    let market = Market::new();
+    let write =
+        |file: &str, text: &str| std::fs::write(market.doubles.copy.path("double").join(file), text).unwrap();
+    // What the double does not push is there already.
+    let digest = market.push("runtime", "a");
+    write("id", &digest);
+    write("inventory", &inventory("2.15.0+cu132"));
+    let at = market.through();
+    let build = || {
+        let args = ["build", "--variant", "runtime", "--push", "--registry", &at, "--retry-budget", "20s"];
+        market.doubles.run(&args, &[])
+    };
+    // Refused for good: nothing is tried again, nothing is told of it.
+    write("push.fails", "9");
+    write("push.err", "denied: requested access to the resource is denied");
+    build().expect(3, &["error[E_REGISTRY_AUTH]", "candidate-"]);
+    let pushes = || market.doubles.calls().iter().filter(|it| it.starts_with("push ")).count();
+    assert_eq!(pushes(), 1);
+    // Busy twice.
+    write("push.fails", "2");
+    write("push.err", "received unexpected HTTP status: 503 Service Unavailable");
+    let outcome = build();
+    outcome.expect(0, &["once more in", "pushing "]);
+    assert_eq!((outcome.stdout.trim(), pushes()), (digest.as_str(), 4));
+    let calls = market.doubles.calls();
+    let first = |what: &str| calls.iter().position(|it| it.starts_with(what)).unwrap();
+    assert!(first("bake") < first("smoke") && first("smoke") < first("push"), "{calls:#?}");
+    assert_eq!(market.tags(), BTreeMap::new());
+    // The registry has something else than the engine.
+    write("id", "sha256:other");
+    build().expect(3, &["error[E_DIGEST]", "the registry has sha256:", "the engine sha256:other"]);
+    write("id", &digest);
+
+    market.publish(&ONE, "5s").expect(1, &["error[E_SMOKE]", "no smoke report"]);
+    market.smoke("runtime", &[]).expect(0, &["attached the report"]);
+    let pulled = format!("image pull --quiet {}/pytorch-cuda@{digest}", market.direct());
+    assert!(market.doubles.all_calls().contains(&pulled));
+    market.publish(&ONE, "5s").expect(0, &["moved"]);
+    assert!(market.tags().values().all(|it| *it == digest));
+    bills(&market, &digest);
+}
+
+/// What is attached: the bill and the statement, both of this digest; and what is made of two bills.
+fn bills(market: &Market, digest: &str) {
+    let attached = |kind: &str, of: &str| -> Value {
+        let (_, list, _) = market.ask("GET", &format!("manifests/{}", of.replace(':', "-")), "*/*", b"");
+        let list: Value = serde_json::from_slice(&list).unwrap();
+        let is = |it: &&Value| it["artifactType"] == kind;
+        let entry = list["manifests"].as_array().unwrap().iter().find(is).unwrap();
+        let path = format!("manifests/{}", entry["digest"].as_str().unwrap());
+        let (_, manifest, _) = market.ask("GET", &path, crate::publish::MANIFEST, b"");
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest["subject"]["digest"], of);
+        let (_, blob, _) = market.ask(
+            "GET",
+            &format!("blobs/{}", manifest["layers"][0]["digest"].as_str().unwrap()),
+            "*/*",
+            b"",
+        );
+        serde_json::from_slice(&blob).unwrap()
+    };
+    let bill = attached("application/vnd.cyclonedx+json", digest);
+    assert_eq!(bill["metadata"]["component"]["version"], digest);
+    assert_eq!(bill["components"][1]["purl"], "pkg:pypi/torch@2.15.0%2Bcu132");
+    let statement = attached("application/vnd.in-toto+json", digest);
+    assert_eq!(statement["subject"][0]["digest"]["sha256"], digest.trim_start_matches("sha256:"));
+    let materials = statement["predicate"]["buildDefinition"]["resolvedDependencies"].as_array().unwrap();
+    assert!(materials.len() > 30 && materials[0]["digest"]["gitCommit"].as_str().unwrap().len() == 40);
+    assert!(
+        materials.iter().any(|it| it["uri"].as_str().is_some_and(|it| it.starts_with("pkg:pypi/torch@")))
+    );
+    let image = format!("{}/pytorch-cuda@{digest}", market.direct());
+    let other = market.push("runtime", "another layer");
+    let run = |args: &[&str]| market.doubles.run(args, &[]);
+    run(&["size", &image]).expect(0, &["in 1 layers"]);
+    let other = format!("{}/pytorch-cuda@{other}", market.direct());
+    run(&["diff", &image, &other]).expect(0, &["packages: not known", "layers: 0 shared, 1 new"]);
+    run(&["diff", &image, &image]).expect(0, &["0 added, 0 removed, 0 changed", "layers: 1 shared, 0 new"]);
+    run(&["diff", &image, "pytorch-cuda:2.15-runtime"]).expect(2, &["error[E_NAME]"]);
+    run(&["size", &format!("{}/pytorch-cuda:none", market.direct())]).expect(3, &["error[E_BASE_GONE]"]);
+    cyclonedx(&bill);
+}
+
+/// The format's own schema has nothing against a bill.
+fn cyclonedx(bill: &Value) {
+    let python = crate::support::pinned("cyclonedx.txt").join("bin/python");
+    let folder = tempfile::tempdir().unwrap();
+    let validate = |bill: &Value| {
+        let file = folder.path().join("bill.json");
+        std::fs::write(&file, bill.to_string()).unwrap();
+        validated(&python, &file)
+    };
+    validate(bill).expect(0, &["valid"]);
+    let mut spoilt = bill.clone();
+    spoilt["components"][0]["type"] = json!("nonsense");
+    assert_eq!(validate(&spoilt).code, Some(1));
+}
+
+pub fn validated(python: &Path, file: &Path) -> Outcome {
+    let script = "import sys\nfrom cyclonedx.schema import SchemaVersion\n\
+                  from cyclonedx.validation.json import JsonStrictValidator\n\
+                  problem = JsonStrictValidator(SchemaVersion.V1_6).validate_str(open(sys.argv[1]).read())\n\
+                  print(problem or 'valid')\nsys.exit(1 if problem else 0)\n";
+    Outcome::of(Command::new(python).args(["-c", script]).arg(file).output().unwrap())
+}
