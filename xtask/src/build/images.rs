@@ -73,6 +73,12 @@ impl Images<'_> {
         Ok(existing)
     }
 
+    /// Whether the engine has an image of this name.
+    pub fn has(&self, reference: &str) -> Result<bool> {
+        let step = self.engine.docker("is it there", ["image", "inspect", "--format", "{{.Id}}", reference]);
+        Ok(!self.engine.is_new() && step.output()?.status.success())
+    }
+
     /// The digest of an image.
     pub fn digest(&self, reference: &str) -> Result<String> {
         let mut found = self.inspect(&[reference])?;

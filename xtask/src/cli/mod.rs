@@ -334,7 +334,8 @@ pub fn command() -> clap::Command {
 pub fn parse() -> anyhow::Result<Cli> {
     match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(cli),
-        Err(error) if !error.use_stderr() => error.exit(),
+        // A command alone is a question for help too.
+        Err(error) if !error.use_stderr() || usage::is_question(&error) => error.exit(),
         Err(error) => Err(Refusal::from(usage::problem(&error)).into()),
     }
 }

@@ -2,6 +2,12 @@
 
 use crate::problem::{Id, Problem};
 use clap::Error;
+use clap::error::ErrorKind;
+
+/// Whether clap answers with the help of a command that was given nothing to do.
+pub fn is_question(error: &Error) -> bool {
+    error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+}
 
 /// What clap found, taken apart: what is wrong, then a hint and the usage as the way out.
 pub fn problem(error: &Error) -> Problem {
@@ -10,16 +16,17 @@ pub fn problem(error: &Error) -> Problem {
     let what = parts.next().unwrap_or_default();
     let what = what.strip_prefix("error: ").unwrap_or(what);
     let mut place = "cargo xtask".to_owned();
-    let mut cure = Vec::new();
+    let (mut cure, mut form) = (Vec::new(), String::new());
     for part in parts {
         if let Some(usage) = part.strip_prefix("Usage: ") {
             let words = usage.split_whitespace().take_while(|word| !word.starts_with(['-', '<', '[']));
             place = words.collect::<Vec<_>>().join(" ");
+            form = format!("the form is `{usage}`; ");
         } else if let Some(tip) = part.strip_prefix("tip: ") {
             cure.push(tip.to_owned());
         }
     }
-    cure.push(format!("`{place} --help` tells what it takes"));
+    cure.push(format!("{form}`{place} --help` tells what it takes"));
     Problem::new(Id::Usage, place, what.replace('\n', "\n  "), cure.join("; "))
 }
 

@@ -38,7 +38,11 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
     let secrets = Secrets::gather(None, app.state())?;
     let args = Args { select, registry, ..Args::default() };
     let order = Order::new(app, &args, &project, (&lock, &files), &secrets);
-    let engine = app.engine(&project)?;
+    let engine = app.find_engine(&project)?;
+    // A look is no reason to fetch an engine: one that is not here yet has no images.
+    if !engine.is_new() || order.args.registry.is_some() {
+        app.start(&engine)?;
+    }
     let mut plan = Plan::default();
     for (root, chosen) in groups {
         let prepared = order.prepare(&engine, &root, &chosen, true)?;

@@ -4,6 +4,7 @@ use super::App;
 use crate::build::{Measured, measured};
 use crate::cli::Site as Args;
 use crate::compat::Compat;
+use crate::problem::{Id, refuse};
 use crate::project::Project;
 use crate::site::{HISTORY, History, Input, Reports, packages};
 use anyhow::{Context, Result};
@@ -19,7 +20,13 @@ struct Written {
 }
 
 /// Writes the pages; the history in the folder is read first and goes on.
+///
+/// Errors: `E_USAGE` where the folder is a file.
 pub fn run(app: &App, args: &Args) -> Result<()> {
+    if args.out.is_file() {
+        let what = format!("{} is a file", args.out.display());
+        return refuse(Id::Usage, "--out", what, "name a folder; it is made where it is not there");
+    }
     let project = app.project()?;
     let lock = project.lock()?;
     let reports = reports(app.state(), &project)?;

@@ -1,7 +1,7 @@
 //! `smoke`: run the checks of an image that exists, here or in a registry.
 
 use super::App;
-use crate::build::{Transfer, revision};
+use crate::build::{Images, Transfer, revision};
 use crate::catalog::Platform;
 use crate::cli::Smoke as Args;
 use crate::engine::Engine;
@@ -33,13 +33,22 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     };
     let request =
         Request { image: &image, plan: facts, gpus: args.gpus.as_deref(), require_gpu: args.require_gpu };
-    let engine = app.engine(&project)?;
+    let engine = app.find_engine(&project)?;
+    let is_ours = remote.is_none() && args.variant.is_some();
+    // An engine that is not here yet has nothing that was built here.
+    if !is_ours || !engine.is_new() {
+        app.start(&engine)?;
+    }
     let transfer = Transfer { engine: &engine, registry: &registry };
     if app.dry_run {
         let pull = remote.as_ref().map(|remote| transfer.pull_step(remote));
         let steps: Vec<_> = pull.into_iter().chain([request.step(&engine)]).collect();
         let lines: Vec<String> = steps.iter().map(|step| step.to_line()).collect();
         return app.out.result(&lines.join("\n"), &steps);
+    }
+    if is_ours && !(Images { engine: &engine, catalog: &project.catalog }).has(&image)? {
+        let cure = "`cargo xtask build` makes it; any other image can be named with --image";
+        return refuse(Id::NoImage, &image, "this engine has no such image", cure);
     }
     if let Some(remote) = &remote {
         transfer.pull(remote)?;

@@ -132,3 +132,24 @@ fn words_are_plain() {
     assert!(plain.contains("Usage: cargo xtask build") && !plain.contains('\x1b'), "{plain:?}");
     assert!(colored.contains('\x1b'), "a terminal gets colours: {colored:?}");
 }
+
+/// On a new machine: a question for help is answered, and what only looks fetches no engine.
+#[test]
+fn the_first_steps_of_a_new_user_lead_somewhere() {
+    let copy = Copy::new();
+    for line in [&[][..], &["engine"]] {
+        copy.xtask(line).expect(2, &["Usage: cargo xtask", "Commands:"]);
+    }
+    copy.xtask(&["build"])
+        .expect(2, &["error[E_USAGE]: cargo xtask build", "the form is `cargo xtask build"]);
+    copy.xtask(&["site", "--out", "variants.yaml"]).expect(2, &["error[E_USAGE]: --out", "is a file"]);
+    let alone = |args: &[&str]| copy.xtask_with(args, &[("XTASK_ENGINE", "private")]);
+    alone(&["plan", "--variant", "runtime"]).expect(0, &["build", "new"]);
+    let smoke = alone(&["smoke", "--variant", "runtime"]);
+    smoke.expect(2, &["error[E_NO_IMAGE]", "`cargo xtask build` makes it"]);
+    assert!(!copy.path("target/xtask/engine").exists(), "an engine was fetched");
+
+    let doubles = Doubles::new().say("image.rc", "1");
+    doubles.run(&["smoke", "--variant", "mlflow"], &[]).expect(2, &["error[E_NO_IMAGE]"]);
+    assert!(!doubles.all_calls().contains("run --rm"));
+}
