@@ -85,6 +85,17 @@ pub fn versions(bill: &Value) -> BTreeMap<String, String> {
     bill["components"].as_array().into_iter().flatten().filter_map(one).collect()
 }
 
+/// Licences in a bill of what PyPI has, by name: an SPDX expression, or what older metadata calls it.
+pub fn licences(bill: &Value) -> BTreeMap<String, String> {
+    let one = |component: &Value| {
+        component["purl"].as_str()?.strip_prefix("pkg:pypi/")?;
+        let licence = &component["licenses"][0];
+        let text = licence["expression"].as_str().or_else(|| licence["license"]["name"].as_str())?;
+        Some((component["name"].as_str()?.to_owned(), text.to_owned()))
+    };
+    bill["components"].as_array().into_iter().flatten().filter_map(one).collect()
+}
+
 fn component(name: &str, version: &str, purl: String) -> Value {
     json!({"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl})
 }
@@ -139,6 +150,8 @@ mod tests {
         assert_eq!(it["components"][3]["licenses"][0]["expression"], "BSD-3-Clause");
         assert_eq!(it["metadata"]["timestamp"], "2025-11-30T00:00:00Z");
         assert_eq!(versions(&it)["deb g++"], "4:14.2.0-1");
+        let licences = licences(&it);
+        assert_eq!((licences["torch"].as_str(), licences["numpy"].as_str()), ("BSD-3-Clause", "BSD"));
         assert_eq!(it["serialNumber"].as_str().unwrap().len(), "urn:uuid:".len() + 36);
     }
 }

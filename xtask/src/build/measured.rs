@@ -71,6 +71,16 @@ pub fn kept_record(state: &Path, release: &str, variant: &str) -> Result<Option<
     read(&path(state, release, variant, ""))
 }
 
+/// Keeps the bill of materials of an image that was pushed.
+pub fn keep_bill(state: &Path, plan: &Planned, bill: &[u8]) -> Result<()> {
+    files::write(&path(state, &plan.release, &plan.variant, ".cdx"), bill)
+}
+
+/// The bill of materials that was kept of an image.
+pub fn kept_bill(state: &Path, release: &str, variant: &str) -> Result<Option<serde_json::Value>> {
+    read(&path(state, release, variant, ".cdx"))
+}
+
 fn path(state: &Path, release: &str, variant: &str, kind: &str) -> PathBuf {
     state.join("reports").join(format!("{release}-{variant}{kind}.json"))
 }

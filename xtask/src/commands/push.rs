@@ -2,7 +2,7 @@
 
 use super::order::{Order, Prepared};
 use crate::attest::{inventory, provenance, sbom};
-use crate::build::{Tagged, Transfer};
+use crate::build::{Tagged, Transfer, measured};
 use crate::engine::Engine;
 use crate::out::word;
 use crate::plan::{Inputs, Planned};
@@ -64,6 +64,9 @@ impl Push<'_> {
         let sent = self.transfer.push(&image.references[0], &image.digest, &candidate)?;
         for (artifact_type, content) in self.told(plan, prepared, &image.references[0], &sent)? {
             let content = serde_json::to_vec(&content)?;
+            if artifact_type == sbom::MEDIA_TYPE {
+                measured::keep_bill(self.order.app.state(), plan, &content)?;
+            }
             let artifact =
                 Artifact { artifact_type: artifact_type.to_owned(), content, annotations: BTreeMap::new() };
             self.transfer.registry.attach(&self.at, &sent, &artifact)?;

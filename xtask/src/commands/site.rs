@@ -1,12 +1,13 @@
 //! `site`: the catalogue as a folder of pages, for whoever serves a branch or a bucket.
 
 use super::App;
+use crate::attest::sbom;
 use crate::build::{Measured, measured};
 use crate::cli::Site as Args;
 use crate::compat::Compat;
 use crate::problem::{Id, refuse};
 use crate::project::Project;
-use crate::site::{HISTORY, History, Input, Reports, packages};
+use crate::site::{HISTORY, History, Input, Report, Reports, packages};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -31,9 +32,9 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let lock = project.lock()?;
     let reports = reports(app.state(), &project)?;
     let mut history = history(&args.out)?;
-    for ((release, variant), (measured, _)) in &reports {
-        if let Some(measured) = measured {
-            history.add(measured, &packages(&project.catalog, &lock, release, variant));
+    for ((release, variant), report) in &reports {
+        if let Some(measured) = &report.measured {
+            history.add(measured, &packages(&project.catalog, &lock, (release, variant), &report.licences));
         }
     }
     let input = Input {
@@ -51,7 +52,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
             crate::files::write(&args.out.join(path), text.as_bytes())?;
         }
     }
-    let measured = reports.values().filter(|(measured, _)| measured.is_some()).count();
+    let measured = reports.values().filter(|report| report.measured.is_some()).count();
     app.out.say(&format!("{} files; {measured} of {} images were measured here", files.len(), reports.len()));
     let result = Written { folder: args.out.clone(), files: files.into_keys().collect(), measured };
     app.out.result(&args.out.join("index.html").display().to_string(), &result)
@@ -62,9 +63,13 @@ fn reports(state: &Path, project: &Project) -> Result<Reports> {
     let mut reports = Reports::new();
     for release in project.catalog.releases.keys() {
         for variant in project.catalog.variants.keys() {
-            let both =
-                (Measured::kept(state, release, variant)?, measured::kept_record(state, release, variant)?);
-            reports.insert((release.clone(), variant.clone()), both);
+            let bill = measured::kept_bill(state, release, variant)?;
+            let report = Report {
+                measured: Measured::kept(state, release, variant)?,
+                record: measured::kept_record(state, release, variant)?,
+                licences: bill.as_ref().map(sbom::licences).unwrap_or_default(),
+            };
+            reports.insert((release.clone(), variant.clone()), report);
         }
     }
     Ok(reports)

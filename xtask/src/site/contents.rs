@@ -15,10 +15,18 @@ pub struct Package {
     pub name: String,
     /// Its version there.
     pub version: String,
+    /// Its licence, where a bill of materials tells it.
+    pub licence: Option<String>,
 }
 
-/// Every package of an image on the catalog's first platform, in alphabetical order.
-pub fn packages(catalog: &Catalog, lock: &Lock, release: &str, variant: &str) -> Vec<Package> {
+/// Every package of an image on the catalog's first platform, in alphabetical order; `licences` are those of wheels, by
+/// name.
+pub fn packages(
+    catalog: &Catalog,
+    lock: &Lock,
+    (release, variant): (&str, &str),
+    licences: &BTreeMap<String, String>,
+) -> Vec<Package> {
     let (platform, locked) = (catalog.first_platform(), &lock.releases[release]);
     let installed = |by: &BTreeMap<Platform, LockedRoot>| {
         by.get(&platform).map(|it| it.packages.clone()).into_iter().flatten().collect::<Vec<_>>()
@@ -29,12 +37,16 @@ pub fn packages(catalog: &Catalog, lock: &Lock, release: &str, variant: &str) ->
         .into_keys()
         .filter_map(|name| Some(installed(layers?.get(&name)?)));
     let debian = of_root.into_iter().chain(of_layers).flatten();
-    let debian = debian.map(|(name, version)| Package { origin: "Debian", name, version });
+    let debian = debian.map(|(name, version)| Package { origin: "Debian", name, version, licence: None });
 
     let added = catalog.tiers(variant).into_iter().filter_map(|(tier, _)| locked.variants.get(tier));
     let wheels = std::iter::once(&locked.wheels).chain(added).filter_map(|by| by.get(&platform)).flatten();
-    let pypi = |wheel: &Wheel| (wheel.name.clone(), wheel.version.clone());
-    let pypi = wheels.map(pypi).map(|(name, version)| Package { origin: "PyPI", name, version });
+    let pypi = wheels.map(|wheel: &Wheel| Package {
+        origin: "PyPI",
+        name: wheel.name.clone(),
+        version: wheel.version.clone(),
+        licence: licences.get(&wheel.name).cloned(),
+    });
 
     let mut all: Vec<Package> = debian.chain(pypi).collect();
     all.sort();

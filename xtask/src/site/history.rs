@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn package(name: &str, version: &str) -> Package {
-        Package { origin: "PyPI", name: name.to_owned(), version: version.to_owned() }
+        Package { origin: "PyPI", name: name.to_owned(), version: version.to_owned(), licence: None }
     }
 
     #[test]

@@ -28,7 +28,18 @@ use std::path::PathBuf;
 use tera::Context;
 
 /// What was measured of the images, by release and variant; an image that was not built is not among them.
-pub type Reports = BTreeMap<(String, String), (Option<Measured>, Option<Record>)>;
+pub type Reports = BTreeMap<(String, String), Report>;
+
+/// What was measured of one image.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What it weighs, and when it was built.
+    pub measured: Option<Measured>,
+    /// Its smoke test.
+    pub record: Option<Record>,
+    /// Licences of its wheels, by name.
+    pub licences: BTreeMap<String, String>,
+}
 
 /// What a site is made from.
 pub struct Input<'a> {
@@ -107,7 +118,7 @@ impl Input<'_> {
         let facts = &self.lock.releases[name].facts;
         let (mut images, mut weights) = (Vec::new(), Vec::new());
         for variant in self.catalog.variants_in_order() {
-            let (measured, record) = self.reports_of(name, variant);
+            let Report { measured, record, .. } = self.report(name, variant);
             let sent = measured.and_then(|it| it.compressed);
             let budget = allowed(self.catalog, name, variant).map(|it| it.compressed);
             weights.extend(sent.map(|bytes| (variant.to_owned(), bytes, budget)));
@@ -123,10 +134,8 @@ impl Input<'_> {
         Ok(Release { name, facts, images, bars: bars(&weights) })
     }
 
-    fn reports_of(&self, release: &str, variant: &str) -> (Option<&Measured>, Option<&Record>) {
-        let key = (release.to_owned(), variant.to_owned());
-        let both = self.reports.get(&key);
-        (both.and_then(|it| it.0.as_ref()), both.and_then(|it| it.1.as_ref()))
+    fn report(&self, release: &str, variant: &str) -> Report {
+        self.reports.get(&(release.to_owned(), variant.to_owned())).cloned().unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::chart::{Line, Tile, line, treemap};
 use super::contents::{Package, packages};
 use super::history::{Change, Point};
-use super::{Input, page_of};
+use super::{Input, Report, page_of};
 use crate::build::Measured;
 use crate::out::gigabytes;
 use crate::resolve::Resolved;
@@ -25,8 +25,8 @@ pub struct Page<'a> {
     tags: Vec<String>,
     /// The reference that a person types: of the registry, where there is one.
     reference: String,
-    measured: Option<Weight<'a>>,
-    record: Option<&'a Record>,
+    measured: Option<Weight>,
+    record: Option<Record>,
     packages: Vec<Package>,
     /// What changed since the image before; `None` where there was none.
     changes: Option<&'a [Change]>,
@@ -36,8 +36,8 @@ pub struct Page<'a> {
 
 /// What was measured, in words.
 #[derive(Serialize)]
-struct Weight<'a> {
-    digest: &'a str,
+struct Weight {
+    digest: String,
     built: String,
     seconds: u64,
     compressed: Option<String>,
@@ -55,7 +55,7 @@ impl<'a> Page<'a> {
     pub fn new(input: &'a Input, release: &'a str, variant: &'a str) -> Result<Page<'a>> {
         let catalog = input.catalog;
         let facts = &input.lock.releases[release].facts;
-        let (measured, record) = input.reports_of(release, variant);
+        let Report { measured, record, licences } = input.report(release, variant);
         let tags = planned(catalog, facts, variant)?;
         let registry = input.registry.map(|registry| format!("{}/", registry.trim_end_matches('/')));
         let tag = tags.last().cloned().unwrap_or_default();
@@ -79,7 +79,7 @@ impl<'a> Page<'a> {
             reference: format!("{}{}:{tag}", registry.unwrap_or_default(), catalog.repository),
             measured: measured.map(weight),
             record,
-            packages: packages(catalog, input.lock, release, variant),
+            packages: packages(catalog, input.lock, (release, variant), &licences),
             changes: points.last().filter(|_| points.len() > 1).map(|it| it.changes.as_slice()),
             sizes: over_time(|it| it.compressed.unwrap_or(it.unpacked) as f64 / 1e9),
             times: over_time(|it| it.seconds),
@@ -87,10 +87,10 @@ impl<'a> Page<'a> {
     }
 }
 
-fn weight(it: &Measured) -> Weight<'_> {
+fn weight(it: Measured) -> Weight {
     let layers: Vec<(String, u64)> = it.layers.iter().map(|(bytes, by)| (by.clone(), *bytes)).collect();
     Weight {
-        digest: &it.digest,
+        digest: it.digest,
         built: humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(it.built)).to_string(),
         seconds: it.seconds.round() as u64,
         compressed: it.compressed.map(gigabytes),

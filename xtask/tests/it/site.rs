@@ -17,6 +17,8 @@ fn site() -> (Doubles, PathBuf) {
         {\"Size\":\"5000000\",\"CreatedBy\":\"COPY / / #\"}\n{\"Size\":\"3000000\",\"CreatedBy\":\"bootstrap <root>\"}";
     let doubles = Doubles::new().say("history", layers);
     doubles.run(&["build", "--variant", "runtime"], &[]).expect(0, &[]);
+    let bill = r#"{"components":[{"name":"numpy","purl":"pkg:pypi/numpy@2","licenses":[{"expression":"BSD-3-Clause"}]}]}"#;
+    std::fs::write(doubles.copy.path("target/xtask/reports/2.15-runtime.cdx.json"), bill).unwrap();
     let folder = doubles.copy.path("pages");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("history.jsonl"), BEFORE.replace('\n', "") + "\n").unwrap();
@@ -40,6 +42,7 @@ fn a_page_tells_what_was_measured_and_what_changed() {
         "<th scope=\"row\">numpy (PyPI)</th><td>0.0.1</td>",
         "<polyline class=\"line\"",
         "2.15.0-cuda13.2-cudnn9-runtime",
+        "<td>PyPI</td><td>BSD-3-Clause</td>",
         "≥ 580.65.06",
     ];
     for text in told {
