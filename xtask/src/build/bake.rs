@@ -26,6 +26,8 @@ pub struct Bake<'a> {
     pub platform: Platform,
     /// The commit of the project, or `unknown`.
     pub revision: &'a str,
+    /// Whether every step of the images is built again.
+    pub no_cache: bool,
     /// buildx's builder instance.
     pub builder: Option<&'a str>,
     /// A mirror of the registry that references without a host mean.
@@ -82,6 +84,9 @@ impl Bake<'_> {
 
     fn settings(&self, can: &Capabilities) -> Vec<String> {
         let mut settings = vec![format!("*.platform={}", self.platform)];
+        if self.no_cache {
+            settings.extend(self.tiers().iter().map(|target| format!("{target}.no-cache=true")));
+        }
         for target in self.targets_with_secrets() {
             let secret =
                 |(id, path): (&str, &Path)| format!("{target}.secrets=id={id},src={}", path.display());
@@ -123,12 +128,18 @@ impl Bake<'_> {
         if matches!(ground, Ground::Image(_)) {
             targets.insert(render::target("root", root));
         }
-        for image in self.images {
-            targets.insert(render::target("base", &image.release));
-            let tiers = self.catalog.tiers(&image.variant);
-            targets.extend(tiers.iter().map(|(tier, _)| render::target(tier, &image.release)));
-        }
+        targets.extend(self.images.iter().map(|image| render::target("base", &image.release)));
+        targets.extend(self.tiers());
         targets
+    }
+
+    /// The images' targets and those that they are made from, down to the base.
+    fn tiers(&self) -> BTreeSet<String> {
+        let of = |image: &&Planned| {
+            let tiers = self.catalog.tiers(&image.variant);
+            tiers.iter().map(|(tier, _)| render::target(tier, &image.release)).collect::<Vec<_>>()
+        };
+        self.images.iter().flat_map(of).collect()
     }
 }
 

@@ -36,6 +36,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         ],
     ),
     (
+        "matrix",
+        [
+            ("cargo xtask matrix", "a job for each base, as GitHub's `strategy.matrix` takes it"),
+            ("cargo xtask matrix --registry registry.example.org/team", "only what must be built"),
+        ],
+    ),
+    (
         "doctor",
         [
             ("cargo xtask doctor --variant runtime", "can this variant use this host's GPU?"),

@@ -111,8 +111,8 @@ pub enum Command {
     Slurm(Slurm),
     /// Name the cause when a GPU does not work
     Doctor(Doctor),
-    /// Print the CI matrix as JSON [not built yet]
-    Matrix,
+    /// Print the CI matrix as JSON: a job for each base
+    Matrix(Matrix),
     /// The engine: status, up, down, prune
     #[command(subcommand)]
     Engine(Engine),
@@ -151,6 +151,14 @@ pub struct Plan {
     #[command(flatten)]
     pub select: Select,
     /// Compare with what this registry has [default: with what the engine has]
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: Option<String>,
+}
+
+/// `matrix`.
+#[derive(Args, Debug)]
+pub struct Matrix {
+    /// Only what this registry does not have [default: everything]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
 }
@@ -223,6 +231,9 @@ pub struct Build {
     /// Build again although nothing changed
     #[arg(long)]
     pub force: bool,
+    /// Build again every step of the variants, whatever is in the engine's cache
+    #[arg(long)]
+    pub no_cache: bool,
     /// An apt sources file to bootstrap from, e.g. one that names a snapshot mirror [default: the host's mirrors]
     #[arg(long, value_name = "FILE", env = "XTASK_APT_SOURCES")]
     pub apt_sources: Option<PathBuf>,

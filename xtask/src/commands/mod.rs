@@ -12,6 +12,7 @@ mod explain;
 mod freshness;
 mod list;
 mod lock;
+mod matrix;
 mod order;
 mod plan;
 mod prune;
@@ -147,6 +148,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::List(args) => list::run(&app, &args),
         Command::Explain(args) => explain::run(&app, args),
         Command::Plan(args) => plan::run(&app, args),
+        Command::Matrix(args) => matrix::run(&app, args),
         Command::Lock(args) => lock::run(&app, &args),
         Command::Render(args) => render::run(&app, &args),
         Command::Build(args) => build::run(&app, &args),
@@ -164,7 +166,6 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Prune(args) => prune::run(&app, &args),
         Command::Diff(args) => contents::diff(&app, &args),
         Command::Size(args) => contents::size(&app, &args),
-        Command::Matrix => not_yet("matrix"),
         Command::Bench => not_yet("bench"),
         Command::Completions(args) => completions::run(&app, &args),
     }

@@ -137,7 +137,7 @@ impl<'a> Order<'a> {
             platform: self.platform,
         };
         let plan = |(release, variant): &(String, String)| {
-            sources.plan(release, variant, ground, existing, self.args.force)
+            sources.plan(release, variant, ground, existing, self.args.force || self.args.no_cache)
         };
         chosen.iter().map(plan).collect()
     }
@@ -164,6 +164,7 @@ impl<'a> Order<'a> {
             apt: prepared.apt.as_ref(),
             platform: self.platform,
             revision: &self.revision,
+            no_cache: self.args.no_cache,
             builder: self.args.builder.as_deref(),
             mirror: self.args.mirror.as_deref(),
             recompress: self.args.compression.is_some(),

@@ -6,6 +6,7 @@ use crate::build::Secrets;
 use crate::cli::{Build as Args, Plan as PlanArgs};
 use crate::out::{columns, gigabytes, word};
 use crate::plan::Planned;
+use crate::project::Project;
 use crate::root;
 use crate::runner::Step;
 use anyhow::Result;
@@ -13,16 +14,18 @@ use serde::Serialize;
 
 /// A plan as a result.
 #[derive(Default, Serialize)]
-struct Plan {
-    images: Vec<Image>,
+pub struct Plan {
+    /// The images.
+    pub images: Vec<Image>,
     commands: Vec<Step>,
 }
 
 /// An image of a plan.
 #[derive(Serialize)]
-struct Image {
+pub struct Image {
+    /// What is done about it.
     #[serde(flatten)]
-    plan: Planned,
+    pub plan: Planned,
     /// What this machine must have or reach for it, beside what it has.
     needs: Vec<String>,
 }
@@ -30,15 +33,20 @@ struct Image {
 /// The decisions of `build`, on the root that is here or else the locked one; nothing is built.
 /// What is there already is asked of the engine, or of a registry.
 pub fn run(app: &App, args: PlanArgs) -> Result<()> {
+    let plan = plan(app, &app.project()?, args)?;
+    app.out.result(&table(&plan.images), &plan)
+}
+
+/// Every image that was chosen, and the commands.
+pub fn plan(app: &App, project: &Project, args: PlanArgs) -> Result<Plan> {
     let PlanArgs { select, registry } = args;
-    let project = app.project()?;
     let chosen = project.select(&select)?;
     let (lock, files) = project.proved()?;
-    let groups = by_root(&project, &chosen, &select)?;
+    let groups = by_root(project, &chosen, &select)?;
     let secrets = Secrets::gather(None, app.state())?;
     let args = Args { select, registry, ..Args::default() };
-    let order = Order::new(app, &args, &project, (&lock, &files), &secrets);
-    let engine = app.find_engine(&project)?;
+    let order = Order::new(app, &args, project, (&lock, &files), &secrets);
+    let engine = app.find_engine(project)?;
     // A look is no reason to fetch an engine: one that is not here yet has no images.
     if !engine.is_new() || order.args.registry.is_some() {
         app.start(&engine)?;
@@ -56,7 +64,7 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
             plan.images.push(Image { needs: references.chain(machine).collect(), plan: it });
         }
     }
-    app.out.result(&table(&plan.images), &plan)
+    Ok(plan)
 }
 
 fn table(images: &[Image]) -> String {

@@ -130,9 +130,7 @@ fn contexts(catalog: &Catalog, name: &str, release: &LockedRelease, variant: &st
     if from == "base" {
         contexts.insert("rootfs".to_owned(), json!("templates/rootfs"));
     }
-    if release.variants.contains_key(variant) {
-        contexts.insert("root".to_owned(), root_context(catalog, &release.root));
-    }
+    contexts.insert("root".to_owned(), root_context(catalog, &release.root));
     let tiers = tiers(catalog, &release.facts, variant);
     let Some(tier) = tiers.last() else {
         return contexts;

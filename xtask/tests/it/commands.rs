@@ -12,6 +12,7 @@ const LINES: &[&str] = &[
     "explain --torch 2.9 --cuda 12.8",
     concat!("doctor --fixtures ", env!("CARGO_MANIFEST_DIR"), "/tests/doctor/OK"),
     "plan --variant runtime",
+    "matrix",
     "lock --check",
     "render --check",
     "build --variant runtime",

