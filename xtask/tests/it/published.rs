@@ -1,8 +1,10 @@
 //! What is told of a registry, taken out of it, and signed in it: the real registry, cosign of Debian.
 
 use crate::debian;
+use crate::proxy::{Fault, Proxy};
 use crate::publish::Market;
-use crate::support::Outcome;
+use crate::registry::Registry;
+use crate::support::{Outcome, docker, project, xtask_in};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -212,6 +214,97 @@ fn an_image_goes_its_whole_way_by_digest() {
     bills(&market, &digest);
 }
 
+/// R9 with the real image and engine, through the proxy: the second push sends no layer, every blob that came is what its
+/// digest says, what is attached is found, and what is published runs.
+#[test]
+#[ignore = "needs the image"]
+fn the_real_image_goes_the_whole_way() {
+    let registry = Registry::start();
+    let proxy = Proxy::start(registry.port);
+    let at = format!("127.0.0.1:{}", proxy.port);
+    let run = |args: &[&str], said: &[&str]| {
+        let outcome =
+            xtask_in(&project(), &[args, &["--registry", &at, "--variant", "runtime"]].concat(), &[]);
+        outcome.expect(0, said);
+        outcome.stdout.trim().to_owned()
+    };
+    // A layer is refused once: docker gives up, and the next try sends what was not complete, not all of it again.
+    proxy.fail("PUT", "blobs/uploads/", (3, 1), Fault::Status(503, ""));
+    let push = ["build", "--push", "--allow-dirty"];
+    let digest = run(&push, &["nothing changed", "pushing ", "once more in"]);
+    let sent = |of: &str| proxy.seen(of, "blobs/uploads/").iter().map(|it| it.bytes).sum::<u64>();
+    let layers = sent("PATCH") + sent("PUT");
+    assert!((2_800_000_000..5_000_000_000).contains(&layers), "{layers} bytes were sent");
+    proxy.reset();
+    assert_eq!(run(&push, &["the registry has it"]), digest);
+    assert_eq!((sent("PATCH") + sent("PUT"), proxy.seen("PUT", "").len()), (0, 0));
+
+    run(&["smoke", "--attach"], &["not-gpu-tested", "attached the report", &digest]);
+    run(&["publish", "--allow-dirty"], &["2.15-runtime", "not-gpu-tested"]);
+    let direct = Direct(registry.port);
+    let manifest = direct.json(&format!("manifests/{digest}"));
+    assert_eq!(direct.digest("manifests/runtime"), digest);
+    let blobs = manifest["layers"].as_array().unwrap();
+    assert!(
+        (8..=20).contains(&blobs.len()) && blobs.iter().all(|it| it["size"].as_u64() < Some(700_000_000))
+    );
+    for blob in blobs {
+        let promised = blob["digest"].as_str().unwrap();
+        assert_eq!(direct.digest(&format!("blobs/{promised}")), promised);
+    }
+    let list = direct.json(&format!("manifests/{}", digest.replace(':', "-")));
+    let bill = list["manifests"].as_array().unwrap().iter().find(|it| it["artifactType"] == BILL).unwrap();
+    let bill = direct.json(&format!("manifests/{}", bill["digest"].as_str().unwrap()));
+    let bill = direct.json(&format!("blobs/{}", bill["layers"][0]["digest"].as_str().unwrap()));
+    cyclonedx(&bill);
+    let told: Vec<&str> =
+        bill["components"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(["torch", "numpy", "libc6", "gcc"].iter().all(|name| told.contains(name)), "{told:?}");
+    let image = format!("{at}/pytorch-cuda@{digest}");
+    docker(&project(), &[], &project(), &format!("image rm {image}")).expect(0, &[]);
+}
+
+/// The registry itself, read without the proxy.
+struct Direct(u16);
+
+impl Direct {
+    fn get(&self, path: &str) -> impl std::io::Read {
+        let url = format!("http://127.0.0.1:{}/v2/pytorch-cuda/{path}", self.0);
+        let agent = ureq::Agent::config_builder().proxy(None).build().new_agent();
+        let any = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, */*";
+        agent.get(url).header("accept", any).call().unwrap().into_body().into_reader()
+    }
+
+    fn json(&self, path: &str) -> Value {
+        serde_json::from_reader(self.get(path)).unwrap()
+    }
+
+    /// Of whatever size.
+    fn digest(&self, path: &str) -> String {
+        let mut hash = sha2::Sha256::default();
+        std::io::copy(&mut self.get(path), &mut Hashing(&mut hash)).unwrap();
+        let hex: String = sha2::Digest::finalize(hash).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("sha256:{hex}")
+    }
+}
+
+/// What is written is hashed.
+struct Hashing<'a>(&'a mut sha2::Sha256);
+
+impl std::io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        sha2::Digest::update(self.0, bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The media type of a bill of materials.
+const BILL: &str = "application/vnd.cyclonedx+json";
+
 /// What is attached: the bill and the statement, both of this digest; and what is made of two bills.
 fn bills(market: &Market, digest: &str) {
     let attached = |kind: &str, of: &str| -> Value {
@@ -231,7 +324,7 @@ fn bills(market: &Market, digest: &str) {
         );
         serde_json::from_slice(&blob).unwrap()
     };
-    let bill = attached("application/vnd.cyclonedx+json", digest);
+    let bill = attached(BILL, digest);
     assert_eq!(bill["metadata"]["component"]["version"], digest);
     assert_eq!(bill["components"][1]["purl"], "pkg:pypi/torch@2.15.0%2Bcu132");
     let statement = attached("application/vnd.in-toto+json", digest);
