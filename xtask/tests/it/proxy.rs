@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// This status, with these headers (lines that end with a line break), instead of an answer.
-    Status(u16, &'static str),
+    Status(u16, String),
+    /// This instead of an answer.
+    Say(&'static str),
     /// The answer ends after this many bytes.
     Cut(usize),
     /// The answer comes later.
@@ -39,6 +41,7 @@ pub struct Seen {
     pub path: String,
     /// Bytes of its body.
     pub bytes: u64,
+    pub authorization: Option<String>,
 }
 
 #[derive(Default)]
@@ -137,14 +140,21 @@ fn handle(mut client: TcpStream, upstream: u16, state: &Arc<Mutex<State>>) -> Op
     let chunked = header("transfer-encoding").is_some();
     let index = {
         let mut state = state.lock().unwrap();
+        let authorization = header("authorization");
         let (method, path) = (method.clone(), path.clone());
-        state.seen.push(Seen { at: Instant::now(), method, path, bytes: length });
+        state.seen.push(Seen { at: Instant::now(), method, path, bytes: length, authorization });
         state.seen.len() - 1
     };
     let fault = fault(state, &method, &path);
     if let Some(Fault::Status(code, headers)) = fault {
         std::io::copy(&mut reader.take(length), &mut std::io::sink()).ok();
         let answer = format!("HTTP/1.1 {code} X\r\n{headers}content-length: 0\r\nconnection: close\r\n\r\n");
+        return client.write_all(answer.as_bytes()).ok();
+    }
+    if let Some(Fault::Say(text)) = fault {
+        let length = text.len();
+        let answer =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}");
         return client.write_all(answer.as_bytes()).ok();
     }
     if let Some(Fault::Down(time)) = fault {

@@ -277,9 +277,9 @@ fn an_immutable_name_never_changes_its_digest() {
 #[ignore = "needs Debian's docker-registry"]
 fn what_passes_is_waited_for() {
     for (fault, times) in [
-        (Fault::Status(503, ""), 3),
-        (Fault::Status(408, ""), 1),
-        (Fault::Status(500, ""), 2),
+        (Fault::Status(503, "".to_owned()), 3),
+        (Fault::Status(408, "".to_owned()), 1),
+        (Fault::Status(500, "".to_owned()), 2),
         (Fault::Cut(0), 1),
         (Fault::Delay(Duration::from_secs(1)), 1),
     ] {
@@ -296,14 +296,19 @@ fn what_passes_is_waited_for() {
 #[ignore = "needs Debian's docker-registry"]
 fn a_registry_that_asks_to_wait_is_left_alone_so_long() {
     let (market, _) = one();
-    market.proxy.fail("PUT", "manifests/2.15-runtime", (0, 1), Fault::Status(429, "retry-after: 2\r\n"));
+    market.proxy.fail(
+        "PUT",
+        "manifests/2.15-runtime",
+        (0, 1),
+        Fault::Status(429, "retry-after: 2\r\n".to_owned()),
+    );
     market.publish(&ONE, "30s").expect(0, &["answer 429, which asks to wait 2 s; once more in 2.0 s"]);
     let tries = market.proxy.seen("PUT", "manifests/2.15-runtime");
     assert_eq!(tries.len(), 2);
     assert!(tries[1].at - tries[0].at >= Duration::from_secs(2));
     // Longer than anybody waits: told at once.
     let (market, _) = one();
-    market.proxy.fail("PUT", IMMUTABLE, (0, 9), Fault::Status(429, "retry-after: 3600\r\n"));
+    market.proxy.fail("PUT", IMMUTABLE, (0, 9), Fault::Status(429, "retry-after: 3600\r\n".to_owned()));
     market.publish(&ONE, "30s").expect(3, &["error[E_RATE_LIMIT]", "asks to wait 3600 s", "UNDONE"]);
     assert_eq!(market.proxy.seen("PUT", IMMUTABLE).len(), 1);
     assert_eq!(market.tags(), BTreeMap::new());
@@ -321,7 +326,7 @@ fn what_will_not_pass_is_not_tried_again() {
     ];
     for (status, id) in cases {
         let (market, _) = one();
-        market.proxy.fail("PUT", IMMUTABLE, (0, 9), Fault::Status(status, ""));
+        market.proxy.fail("PUT", IMMUTABLE, (0, 9), Fault::Status(status, "".to_owned()));
         market.publish(&ONE, "30s").expect(3, &[&format!("error[{id}]"), IMMUTABLE, "UNDONE"]);
         assert_eq!(market.proxy.seen("PUT", "").len(), 1, "{status}");
         assert_eq!(market.tags(), BTreeMap::new());
@@ -368,6 +373,50 @@ fn a_registry_that_is_away_is_waited_for_within_the_budget() {
     assert!(market.tags().len() == 5 && market.tags().values().all(|it| *it == digest));
 }
 
+/// A minute without a registry, with the budget that nobody had to name.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn a_minute_without_a_registry_is_survived() {
+    let (market, _) = one();
+    market.proxy.fail("PUT", IMMUTABLE, (0, 1), Fault::Down(Duration::from_secs(60)));
+    let start = std::time::Instant::now();
+    let at = market.through();
+    market
+        .doubles
+        .run(&["publish", "--registry", &at, "--variant", "runtime"], &[])
+        .expect(0, &["once more in"]);
+    assert!(start.elapsed() >= Duration::from_secs(60));
+    assert_eq!(market.tags().len(), 5);
+}
+
+/// A registry that wants a token says where it is had; it is fetched once, by who is logged in, for what is done here.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn a_token_is_fetched_where_the_registry_says() {
+    let (market, _) = one();
+    let host = market.through();
+    let challenge = format!(
+        "www-authenticate: Bearer realm=\"http://{host}/token\",service=\"s\",scope=\"repository:pytorch-cuda:pull\"\r\n"
+    );
+    market.proxy.fail("GET", "manifests/candidate-", (0, 1), Fault::Status(401, challenge));
+    market.proxy.fail("GET", "/token", (0, 9), Fault::Say("{\"token\":\"bought\"}"));
+    let folder = tempfile::tempdir().unwrap();
+    let login = format!("{{\"auths\":{{\"{host}\":{{\"auth\":\"dXNlcjpjYW5hcnk=\"}}}}}}");
+    std::fs::write(folder.path().join("config.json"), login).unwrap();
+    let args = ["publish", "--registry", &host, "--variant", "runtime"];
+    let config = folder.path().display().to_string();
+    market.doubles.run(&args, &[("DOCKER_CONFIG", &config)]).expect(0, &[]);
+    let fetched = market.proxy.seen("GET", "/token");
+    assert_eq!(fetched.len(), 1);
+    assert!(
+        fetched[0].path.ends_with("?service=s&scope=repository%3Apytorch-cuda%3Apull%2Cpush"),
+        "{fetched:?}"
+    );
+    assert_eq!(fetched[0].authorization.as_deref(), Some("Basic dXNlcjpjYW5hcnk="));
+    let puts = market.proxy.seen("PUT", "");
+    assert!(puts.len() == 5 && puts.iter().all(|it| it.authorization.as_deref() == Some("Bearer bought")));
+}
+
 /// R9: the k-th name is refused. Before the last immutable one is there, none that moves does.
 #[test]
 #[ignore = "needs Debian's docker-registry"]
@@ -381,7 +430,12 @@ fn no_name_moves_before_every_immutable_one_is_there() {
     market.candidates("b");
     for k in 0..4 {
         market.proxy.reset();
-        market.proxy.fail("PUT", "manifests/", (if k == 0 { 0 } else { 1 }, 1), Fault::Status(403, ""));
+        market.proxy.fail(
+            "PUT",
+            "manifests/",
+            (if k == 0 { 0 } else { 1 }, 1),
+            Fault::Status(403, "".to_owned()),
+        );
         market.publish(&[], "5s").expect(3, &["error[E_REGISTRY_AUTH]", "UNDONE"]);
         let now = market.tags();
         assert!(before.iter().all(|(tag, digest)| now[tag] == *digest), "{k}: {now:#?}");
@@ -389,7 +443,7 @@ fn no_name_moves_before_every_immutable_one_is_there() {
     }
     market.proxy.reset();
     // All but one immutable name are there: the next refused one is one that moves.
-    market.proxy.fail("PUT", "manifests/", (1, 1), Fault::Status(403, ""));
+    market.proxy.fail("PUT", "manifests/", (1, 1), Fault::Status(403, "".to_owned()));
     market.publish(&[], "5s").expect(3, &["error[E_REGISTRY_AUTH]", "UNDONE", "was there"]);
     assert_eq!(market.tags().len(), 24);
     market.proxy.reset();

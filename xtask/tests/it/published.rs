@@ -229,7 +229,7 @@ fn the_real_image_goes_the_whole_way() {
         outcome.stdout.trim().to_owned()
     };
     // A layer is refused once: docker gives up, and the next try sends what was not complete, not all of it again.
-    proxy.fail("PUT", "blobs/uploads/", (3, 1), Fault::Status(503, ""));
+    proxy.fail("PUT", "blobs/uploads/", (3, 1), Fault::Status(503, "".to_owned()));
     let push = ["build", "--push", "--allow-dirty"];
     let digest = run(&push, &["nothing changed", "pushing ", "once more in"]);
     let sent = |of: &str| proxy.seen(of, "blobs/uploads/").iter().map(|it| it.bytes).sum::<u64>();

@@ -30,7 +30,13 @@ impl Registry {
         );
         let file = folder.path().join("config.yml");
         std::fs::write(&file, config).unwrap();
-        let process = Command::new(program).arg("serve").arg(file).stderr(Stdio::null()).spawn().unwrap();
+        let process = Command::new(program)
+            .arg("serve")
+            .arg(file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let registry = Registry { port, process, _folder: folder };
         let answers = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
         for _ in 0..100 {
