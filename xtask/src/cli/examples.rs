@@ -36,6 +36,16 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         ],
     ),
     (
+        "nightly",
+        [
+            ("cargo xtask nightly --registry registry.example.org/team", "the default release, all of it"),
+            (
+                "cargo xtask nightly --registry registry.example.org/team --gpus all --dry-run",
+                "the commands of a night on a machine with a GPU",
+            ),
+        ],
+    ),
+    (
         "matrix",
         [
             ("cargo xtask matrix", "a job for each base, as GitHub's `strategy.matrix` takes it"),

@@ -8,7 +8,7 @@ mod usage;
 
 pub use container::{Container, K8s, Network, Run, Slurm};
 pub use host::Doctor;
-pub use registry::{Diff, Freshness, List, Prune, Publish, Published, Require, Sign, Site, Size};
+pub use registry::{Diff, Freshness, List, Nightly, Prune, Publish, Published, Require, Sign, Site, Size};
 
 use crate::catalog::{Compression, Platform};
 use crate::problem::Refusal;
@@ -111,6 +111,8 @@ pub enum Command {
     Slurm(Slurm),
     /// Name the cause when a GPU does not work
     Doctor(Doctor),
+    /// Build, prove and publish what changed, as the pipeline does every night
+    Nightly(Nightly),
     /// Print the CI matrix as JSON: a job for each base
     Matrix(Matrix),
     /// The engine: status, up, down, prune

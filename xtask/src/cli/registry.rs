@@ -70,6 +70,20 @@ pub struct Freshness {
     pub max_age: humantime::Duration,
 }
 
+/// `nightly`.
+#[derive(Args, Debug)]
+pub struct Nightly {
+    /// Where to, and what
+    #[command(flatten)]
+    pub what: Published,
+    /// GPUs for the smoke test, as docker takes them; nothing is published then that was not tested on one
+    #[arg(long, value_name = "GPUS")]
+    pub gpus: Option<String>,
+    /// How long ago the image of a moving tag may have been proved in the end
+    #[arg(long, value_name = "DURATION", default_value = "2d")]
+    pub max_age: humantime::Duration,
+}
+
 /// `prune`.
 #[derive(Args, Debug)]
 pub struct Prune {

@@ -15,14 +15,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs the checks one after the other; the first that fails ends it.
 pub fn run(app: &App, args: &Args) -> Result<()> {
-    let steps = steps(args.fast, &app.project()?.catalog)?;
+    walk(app, "Checks", &steps(args.fast, &app.project()?.catalog)?)
+}
+
+/// Runs commands one after the other, what they say going to where people see it; the first that fails ends it. A table
+/// tells what each took.
+///
+/// Errors: `E_CHECK` with the command that failed.
+pub fn walk(app: &App, title: &str, steps: &[Step]) -> Result<()> {
     if app.dry_run {
         let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
         return app.out.result(&lines.join("\n"), &lines);
     }
     let start = Instant::now();
     let mut checks = Vec::new();
-    for step in &steps {
+    for step in steps {
         let began = Instant::now();
         app.out.say(&format!("── {}: {}", step.reason, step.to_line()));
         if !passes(app, step)? {
@@ -33,12 +40,17 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         app.out.say(&format!("── {}: {seconds:.1} s", step.reason));
         checks.push(json!({"check": step.reason, "seconds": seconds}));
     }
-    let words = format!("all {} checks passed in {:.0} s", steps.len(), start.elapsed().as_secs_f64());
+    let words = format!(
+        "all {} {} passed in {:.0} s",
+        steps.len(),
+        title.to_lowercase(),
+        start.elapsed().as_secs_f64()
+    );
     let rows = checks
         .iter()
         .map(|it| [word(&it["check"]), format!("{:.1} s", it["seconds"].as_f64().unwrap_or_default())]);
     let head = ["CHECK", "TIME"].map(str::to_owned);
-    github::summarize("Checks", &std::iter::once(head).chain(rows).collect::<Vec<_>>());
+    github::summarize(title, &std::iter::once(head).chain(rows).collect::<Vec<_>>());
     app.out.done(&words, &checks)
 }
 

@@ -13,6 +13,7 @@ mod freshness;
 mod list;
 mod lock;
 mod matrix;
+mod nightly;
 mod order;
 mod plan;
 mod prune;
@@ -34,6 +35,7 @@ use crate::project::Project;
 use crate::registry::Registry;
 use crate::runner::name_run;
 use anyhow::{Context as _, Result};
+use clap::ValueEnum as _;
 use std::path::{Path, PathBuf};
 
 /// What every command is given.
@@ -72,6 +74,20 @@ impl App {
     /// The catalog, resolved.
     pub fn project(&self) -> Result<Project> {
         Project::read(&self.file, self.allow_unverified)
+    }
+
+    /// The options by which this program, started again, means the same project, engine and state.
+    pub fn options(&self) -> Vec<String> {
+        let engine = self.engine.to_possible_value().map(|value| value.get_name().to_owned());
+        let of = |flag: &str, value: String| [flag.to_owned(), value];
+        let mut options = [
+            of("--file", self.file.display().to_string()),
+            of("--state", self.state.display().to_string()),
+            of("--engine", engine.unwrap_or_default()),
+        ]
+        .concat();
+        options.extend(self.allow_unverified.then(|| "--allow-unverified".to_owned()));
+        options
     }
 
     /// The folder for caches, logs and the private engine.
@@ -149,6 +165,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => explain::run(&app, args),
         Command::Plan(args) => plan::run(&app, args),
         Command::Matrix(args) => matrix::run(&app, args),
+        Command::Nightly(args) => nightly::run(&app, &args),
         Command::Lock(args) => lock::run(&app, &args),
         Command::Render(args) => render::run(&app, &args),
         Command::Build(args) => build::run(&app, &args),

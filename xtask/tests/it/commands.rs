@@ -28,7 +28,7 @@ const LINES: &[&str] = &[
 ];
 
 /// Commands that need a registry: `published.rs` has their lines.
-const OF_REGISTRIES: &[&str] = &["publish", "freshness", "prune", "diff", "size"];
+const OF_REGISTRIES: &[&str] = &["publish", "nightly", "freshness", "prune", "diff", "size"];
 
 /// The commands that the program offers and that are built.
 fn commands() -> Vec<String> {

@@ -102,7 +102,8 @@ fn zizmor_finds_nothing_in_the_workflows() {
 
 /// What each of the two linters of workflows finds something in.
 const BAD_WORKFLOW: &str = "name: bad\non: pull_request_target\njobs:\n  bad:\n    runs-on: ubuntu-24.04\n    steps:\n      \
-    - uses: actions/checkout@v4\n      - run: echo ${{ github.event.pull_request.title }} ${{ githb.ref }}\n";
+    - uses: actions/checkout@v4\n      - run: echo ${{ github.event.pull_request.title }}\n      \
+    - run: echo ${{ githb.ref }}\n";
 
 #[test]
 #[ignore = "fetches actionlint"]

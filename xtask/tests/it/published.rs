@@ -368,3 +368,27 @@ pub fn validated(python: &Path, file: &Path) -> Outcome {
                   print(problem or 'valid')\nsys.exit(1 if problem else 0)\n";
     Outcome::of(Command::new(python).args(["-c", script]).arg(file).output().unwrap())
 }
+
+/// The whole of a night as one command; the same night again moves nothing.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn a_night_is_one_command() {
+    let market = Market::new();
+    let digest = market.push("runtime", "a");
+    let write =
+        |file: &str, text: &str| std::fs::write(market.doubles.copy.path("double").join(file), text).unwrap();
+    write("id", &digest);
+    write("inventory", &inventory("2.15.0+cu132"));
+    // The plan is made with docker's own client.
+    write("imagetools", "not found");
+    write("imagetools.rc", "1");
+    let night = || run(&market, &["nightly", "--variant", "runtime", "--max-age", "1h"]);
+    night().expect(0, &["all 5 steps passed", "moved", "not-gpu-tested"]);
+    let tags = market.tags();
+    assert!(!tags.is_empty() && tags.values().all(|it| *it == digest), "{tags:?}");
+    night().expect(0, &["all 5 steps passed"]);
+    assert_eq!(market.tags(), tags, "the same again moves nothing");
+    // Without a GPU, nothing moves where one is demanded.
+    let gpu = run(&market, &["nightly", "--variant", "runtime", "--gpus", "all"]);
+    gpu.expect(1, &["E_NOT_GPU_TESTED", "error[E_CHECK]: smoke test of 2.15 runtime"]);
+}
