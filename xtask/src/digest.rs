@@ -19,20 +19,26 @@ pub fn of_json(value: &impl Serialize) -> Result<String> {
     Ok(of_bytes(&serde_json::to_vec(value)?))
 }
 
-/// The digest of a file's content, read in pieces of one megabyte.
+/// The digest of a file's content.
 pub fn of_file(path: &Path) -> Result<String> {
-    let mut file = std::fs::File::open(path).with_context(|| format!("reading {}", path.display()))?;
+    let file = std::fs::File::open(path).with_context(|| format!("reading {}", path.display()))?;
+    of_reader(file)
+}
+
+/// The digest of what is read, in pieces of one megabyte.
+pub fn of_reader(mut reader: impl Read) -> Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     loop {
-        match file.read(&mut buffer)? {
+        match reader.read(&mut buffer)? {
             0 => return Ok(name(hash)),
             n => hash.update(&buffer[..n]),
         }
     }
 }
 
-fn name(hash: Sha256) -> String {
+/// The digest that a hash has come to.
+pub fn name(hash: Sha256) -> String {
     hash.finalize().iter().fold("sha256:".to_owned(), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");

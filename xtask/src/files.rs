@@ -32,6 +32,18 @@ fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> Result<()> {
     write().with_context(|| format!("writing {}", path.display()))
 }
 
+/// This user's folder for what can be had again, by the platform's convention: the XDG base directory specification, or
+/// macOS's `~/Library/Caches`.
+pub fn user_cache() -> PathBuf {
+    let home = || std::env::home_dir().unwrap_or_default();
+    let folder = match std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|it| it.is_absolute()) {
+        Some(folder) => folder,
+        None if cfg!(target_os = "macos") => home().join("Library/Caches"),
+        None => home().join(".cache"),
+    };
+    folder.join("pytorch-cuda-images")
+}
+
 /// A folder to work in, which goes when the value does; what runs that were killed left beside it goes now.
 ///
 /// Everybody may enter it: apt's unprivileged methods must.

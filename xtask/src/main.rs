@@ -18,6 +18,7 @@ mod hold;
 mod http;
 mod interrupt;
 mod launch;
+mod layout;
 mod lint;
 mod lock;
 mod out;
@@ -36,6 +37,7 @@ mod site;
 mod smoke;
 mod tags;
 mod tiers;
+mod wheels;
 
 use problem::{Exit, Refusal};
 use std::process::ExitCode;

@@ -111,6 +111,8 @@ pub struct Sources<'a> {
     pub copied: &'a BTreeMap<PathBuf, String>,
     /// The platform.
     pub platform: Platform,
+    /// What makes the layers of the bases: two ways give the same files and other layers.
+    pub builder: &'a str,
 }
 
 impl Sources<'_> {
@@ -127,7 +129,7 @@ impl Sources<'_> {
         let base_input = digest::of_json(&(
             RECIPE,
             ground.digest(),
-            &self.catalog.base.layers,
+            (&self.catalog.base.layers, self.builder),
             self.below(&folder.join("base")),
             self.below(&Path::new("images/roots").join(root)),
         ))?;

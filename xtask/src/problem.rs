@@ -17,6 +17,8 @@ pub enum Id {
     Network,
     Tls,
     WheelHash,
+    Wheel,
+    LayerDiffers,
     LockStale,
     RenderStale,
     Lint,
@@ -91,10 +93,12 @@ impl Id {
         Id::Path,
         Id::WorkdirNotWritable,
         Id::NoRevision,
+        Id::Wheel,
         Id::NotYet,
         Id::LockStale,
         Id::RenderStale,
         Id::RootMoved,
+        Id::LayerDiffers,
         Id::Check,
         Id::Build,
         Id::ImageDiffers,
@@ -133,6 +137,8 @@ impl Id {
             Id::Network => "E_NETWORK",
             Id::Tls => "E_TLS",
             Id::WheelHash => "E_WHEEL_HASH",
+            Id::Wheel => "E_WHEEL",
+            Id::LayerDiffers => "E_LAYER_DIFFERS",
             Id::LockStale => "E_LOCK_STALE",
             Id::RenderStale => "E_RENDER_STALE",
             Id::Lint => "E_LINT",
@@ -178,6 +184,7 @@ impl Id {
             Id::LockStale
             | Id::RenderStale
             | Id::RootMoved
+            | Id::LayerDiffers
             | Id::Check
             | Id::Build
             | Id::ImageDiffers

@@ -1,5 +1,6 @@
 //! One bake invocation for everything that is to be built.
 
+use super::bases::Bases;
 use super::secrets::Secrets;
 use crate::catalog::{Catalog, Platform};
 use crate::engine::{Capabilities, Engine, ImageStore};
@@ -18,6 +19,8 @@ pub struct Bake<'a> {
     pub images: &'a [&'a Planned],
     /// The name of the root they stand on, and what it is.
     pub root: (&'a str, &'a Ground),
+    /// The bases that are layouts; those of other releases are built.
+    pub bases: &'a Bases,
     /// What build steps are given in secret.
     pub secrets: &'a Secrets,
     /// What apt is given in secret, where a root is an image.
@@ -76,7 +79,8 @@ impl Bake<'_> {
             return Vec::new();
         }
         let network = engine.build_network().map(|network| format!("network.{network}"));
-        let layouts = self.layouts().into_iter().map(|(_, layout)| layout.dir.as_path());
+        let bases = self.bases.values().map(|base| base.dir.as_path());
+        let layouts = self.layouts().into_iter().map(|(_, layout)| layout.dir.as_path()).chain(bases);
         let outside = self.secret_files().map(|(_, path)| path).chain(layouts);
         let read = outside.map(|path| format!("fs.read={}", path.display()));
         network.into_iter().chain(read).flat_map(|what| ["--allow".to_owned(), what]).collect()
@@ -87,6 +91,7 @@ impl Bake<'_> {
         if self.no_cache {
             settings.extend(self.tiers().iter().map(|target| format!("{target}.no-cache=true")));
         }
+        settings.extend(self.base_contexts());
         for target in self.targets_with_secrets() {
             let secret =
                 |(id, path): (&str, &Path)| format!("{target}.secrets=id={id},src={}", path.display());
@@ -117,6 +122,17 @@ impl Bake<'_> {
         settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]).collect()
     }
 
+    /// What the targets that stand on a base take in its place.
+    fn base_contexts(&self) -> BTreeSet<String> {
+        let of = |image: &&Planned| {
+            let base = self.bases.get(&image.release)?;
+            let (tier, _) = *self.catalog.tiers(&image.variant).first()?;
+            let target = render::target(tier, &image.release);
+            Some(format!("{target}.contexts.base={}", base.address()))
+        };
+        self.images.iter().filter_map(of).collect()
+    }
+
     fn secret_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.secrets.files().chain(self.apt.into_iter().flat_map(Secrets::files))
     }
@@ -128,7 +144,8 @@ impl Bake<'_> {
         if matches!(ground, Ground::Image(_)) {
             targets.insert(render::target("root", root));
         }
-        targets.extend(self.images.iter().map(|image| render::target("base", &image.release)));
+        let built = self.images.iter().filter(|image| !self.bases.contains_key(&image.release));
+        targets.extend(built.map(|image| render::target("base", &image.release)));
         targets.extend(self.tiers());
         targets
     }

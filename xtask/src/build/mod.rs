@@ -1,7 +1,9 @@
 //! From a plan to tagged images: bake, smoke, then names.
 
 mod bake;
+mod bases;
 pub mod disk;
+mod fetching;
 mod host;
 mod images;
 pub mod measured;
@@ -16,6 +18,7 @@ mod sources;
 mod transfer;
 
 pub use bake::{Bake, candidate};
+pub use bases::{Bases, Maker};
 pub use host::{commit_day, revision};
 pub use images::{Images, Tagged, truth};
 pub use measured::Measured;

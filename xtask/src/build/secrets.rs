@@ -55,6 +55,13 @@ impl Secrets {
     }
 }
 
+/// The addresses of the indexes that this host's variables and pip's files name, the main one first; none where they name
+/// none. They may hold credentials.
+pub fn indexes() -> Vec<String> {
+    let index = Index::of(|name| std::env::var(name).ok(), &pip_configuration());
+    index.map(|index| std::iter::once(index.url).chain(index.extra).collect()).unwrap_or_default()
+}
+
 /// Where packages come from, if the host says so: the tools' own default otherwise.
 #[derive(Debug, PartialEq, Eq)]
 struct Index {

@@ -141,8 +141,12 @@ pub struct Base {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Layers {
-    /// A wheel bigger than this, in megabytes (10^6 bytes), gets a layer of its own.
+    /// A wheel bigger than this, in megabytes (10^6 bytes), gets a layer of its own, if it is not NVIDIA's.
     pub own_above_mb: u64,
+    /// The same of NVIDIA's.
+    pub nvidia_own_above_mb: u64,
+    /// NVIDIA's other wheels share layers up to this, in megabytes.
+    pub nvidia_shared_mb: u64,
     /// How layers are compressed where the engine lets one choose.
     pub compression: Compression,
     /// The compressor's own level.

@@ -235,6 +235,27 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         ],
     ),
     (
+        "cache",
+        [
+            ("cargo xtask cache status", "where it is and what it weighs"),
+            ("cargo xtask cache prune --unused-for 7d", "what no build of the last week took"),
+        ],
+    ),
+    (
+        "cache status",
+        [
+            ("cargo xtask cache status", "of this user"),
+            ("cargo xtask cache status --cache-dir /big/disk/cache", "of another folder"),
+        ],
+    ),
+    (
+        "cache prune",
+        [
+            ("cargo xtask cache prune", "what was not used for 30 days"),
+            ("cargo xtask cache prune --unused-for 0s", "everything"),
+        ],
+    ),
+    (
         "ci",
         [
             ("cargo xtask ci --fast", "all but the images: a minute"),

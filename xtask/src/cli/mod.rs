@@ -57,6 +57,9 @@ pub struct Global {
     /// How long a registry that is busy or away is waited for, request by request
     #[arg(long, global = true, value_name = "DURATION", env = "XTASK_RETRY_BUDGET", default_value = "3m")]
     pub retry_budget: humantime::Duration,
+    /// Wheels and finished layers, for all checkouts: 6 GB a release [default: this user's cache folder]
+    #[arg(long, global = true, value_name = "FOLDER", env = "XTASK_CACHE")]
+    pub cache_dir: Option<PathBuf>,
 }
 
 /// Which engine to take.
@@ -118,6 +121,9 @@ pub enum Command {
     /// The engine: status, up, down, prune
     #[command(subcommand)]
     Engine(Engine),
+    /// Wheels and finished layers that are kept for the next build: status, prune
+    #[command(subcommand)]
+    Cache(Cache),
     /// Ours against the plain Dockerfile, side by side [not built yet]
     Bench,
     /// Everything that continuous integration checks
@@ -152,6 +158,9 @@ pub struct Plan {
     /// Which images
     #[command(flatten)]
     pub select: Select,
+    /// What the bases are made of
+    #[command(flatten)]
+    pub base: Base,
     /// Compare with what this registry has [default: with what the engine has]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
@@ -245,6 +254,9 @@ pub struct Build {
     /// A mirror of the registry that images without a host in their name come from, e.g. mirror.example.org/hub
     #[arg(long, value_name = "PREFIX", env = "XTASK_MIRROR")]
     pub mirror: Option<String>,
+    /// What the bases are made of
+    #[command(flatten)]
+    pub base: Base,
     /// The builder instance of buildx
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,
@@ -269,6 +281,50 @@ pub struct Build {
     /// Fail when the smoke test finds no GPU
     #[arg(long)]
     pub require_gpu: bool,
+}
+
+/// `cache`.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum Cache {
+    /// Where it is and what it weighs
+    Status,
+    /// Remove what was not used for a while
+    Prune {
+        /// How long it was not used; `0s` removes everything
+        #[arg(long, value_name = "DURATION", default_value = "30d")]
+        unused_for: humantime::Duration,
+    },
+}
+
+/// How bases are made.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Base {
+    /// What makes the bases: this program, straight from wheels, or their Dockerfiles
+    #[arg(long, value_enum, default_value_t, value_name = "WAY", env = "XTASK_BASE_BUILDER")]
+    pub base_builder: BaseBuilder,
+    /// How layers made from wheels are compressed
+    #[arg(long, value_enum, default_value_t, value_name = "CODEC")]
+    pub codec: Codec,
+}
+
+/// What makes a base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum BaseBuilder {
+    /// Layers straight from wheels; on a root that is an image of a registry, the Dockerfile
+    #[default]
+    Layers,
+    /// The Dockerfile in `images/<release>/base`: the reference, and slower
+    Dockerfile,
+}
+
+/// How layers made from wheels are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Codec {
+    /// As the wheels are: nothing is compressed again
+    #[default]
+    Splice,
+    /// zstd, once for every wheel: a tenth smaller, for publishing
+    Zstd,
 }
 
 /// `smoke`.

@@ -188,7 +188,9 @@ impl Run<'_> {
                 word(plan.reason)
             ));
         }
-        let bake = |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, plans)?);
+        let bases = self.order.bases(self.engine, prepared, &plans, false)?;
+        let bake =
+            |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, &bases, plans)?);
         match bake(&plans) {
             Ok(()) => Ok(BTreeMap::new()),
             Err(error) if !self.order.args.keep_going => Err(error),

@@ -2,7 +2,7 @@
 
 use super::{App, plan};
 use crate::catalog::{Catalog, Platform};
-use crate::cli::{Matrix as Args, Plan, Select};
+use crate::cli::{Base, Matrix as Args, Plan, Select};
 use crate::plan::{Action, Chosen};
 use crate::project::Project;
 use anyhow::Result;
@@ -40,7 +40,11 @@ pub fn run(app: &App, args: Args) -> Result<()> {
 
 /// What a registry does not have as it would be built now.
 fn missing(app: &App, project: &Project, select: Select, registry: &str) -> Result<Chosen> {
-    let plan = plan::plan(app, project, Plan { select, registry: Some(registry.to_owned()) })?;
+    let plan = plan::plan(
+        app,
+        project,
+        Plan { select, base: Base::default(), registry: Some(registry.to_owned()) },
+    )?;
     let missing = plan.images.into_iter().filter(|image| image.plan.action == Action::Build);
     Ok(missing.map(|image| (image.plan.release, image.plan.variant)).collect())
 }

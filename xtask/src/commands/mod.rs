@@ -1,6 +1,7 @@
 //! One file a command: each reads what it needs, calls the modules, and says what came of it.
 
 mod build;
+mod cache;
 mod check;
 mod ci;
 mod completions;
@@ -26,6 +27,7 @@ mod smoke;
 
 use crate::cli::{Cli, Command, EngineChoice, Global};
 use crate::engine::{Choice, Engine};
+use crate::files;
 use crate::hold::Hold;
 use crate::http::{Client, Policy, RealClock, Retry};
 use crate::out::Out;
@@ -49,6 +51,7 @@ pub struct App {
     engine: EngineChoice,
     state: PathBuf,
     retry: Policy,
+    cache: PathBuf,
 }
 
 impl App {
@@ -68,6 +71,7 @@ impl App {
             engine: global.engine,
             state,
             retry: Policy::within(*global.retry_budget),
+            cache: std::path::absolute(global.cache_dir.clone().unwrap_or_else(files::user_cache))?,
         })
     }
 
@@ -98,6 +102,11 @@ impl App {
     /// Registries, asked with the patience that was given; `say` is told of every pause.
     pub fn registry<'a>(&self, say: &'a dyn Fn(&str)) -> Result<Registry<'a>> {
         Registry::new(Client::new()?, Retry { policy: self.retry, clock: &RealClock, say })
+    }
+
+    /// The folder for wheels and finished layers.
+    pub fn cache(&self) -> &Path {
+        &self.cache
     }
 
     /// Which engine was asked for.
@@ -175,6 +184,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Compose(args) => deploy::compose(&app, &args),
         Command::K8s(args) => deploy::k8s(&app, &args),
         Command::Slurm(args) => deploy::slurm(&app, &args),
+        Command::Cache(action) => cache::run(&app, action),
         Command::Engine(action) => engine::run(&app, action),
         Command::Ci(args) => ci::run(&app, &args),
         Command::Doctor(args) => doctor::run(&app, args),

@@ -1,9 +1,9 @@
 //! The order of a build: everything that is decided before something runs, and the commands that come of it.
 
 use super::App;
-use crate::build::{self, Bake, Images, Roots, Secrets, apt_secrets, candidate, registry};
+use crate::build::{self, Bake, Bases, Images, Maker, Roots, Secrets, apt_secrets, candidate, registry};
 use crate::catalog::Platform;
-use crate::cli::{Build as Args, Select};
+use crate::cli::{BaseBuilder, Build as Args, Codec, Select};
 use crate::engine::{Capabilities, Engine};
 use crate::lock::Lock;
 use crate::plan::{Action, Chosen, Existing, Planned, Sources};
@@ -14,6 +14,7 @@ use crate::root::Ground;
 use crate::runner::Step;
 use crate::smoke::Request;
 use crate::tiers::{Stacks, stacks};
+use crate::wheels;
 use anyhow::Result;
 
 /// Everything that is known before an engine is asked.
@@ -111,6 +112,53 @@ impl<'a> Order<'a> {
         Ok(Prepared { root: root.to_owned(), ground, existing, plans, apt: apt.transpose()? })
     }
 
+    /// What makes the bases on a root: only the layers of a root that is bootstrapped are at hand.
+    fn maker(&self, ground: &Ground) -> Option<Maker<'_>> {
+        let is_here = matches!(ground, Ground::Made { .. });
+        (is_here && self.args.base.base_builder == BaseBuilder::Layers).then(|| Maker {
+            catalog: &self.project.catalog,
+            lock: self.lock,
+            files: self.files,
+            platform: self.platform,
+            codec: self.codec(),
+            cache: self.app.cache(),
+            state: self.app.state(),
+            out: &self.app.out,
+        })
+    }
+
+    fn codec(&self) -> wheels::Codec {
+        match self.args.base.codec {
+            Codec::Splice => wheels::Codec::Splice,
+            Codec::Zstd => wheels::Codec::Zstd(self.project.catalog.base.layers.level as i32),
+        }
+    }
+
+    /// The bases of some images, made where they are not there; where they are only `looked` at, nothing is made.
+    pub fn bases(
+        &self,
+        engine: &Engine,
+        prepared: &Prepared,
+        plans: &[&Planned],
+        looked: bool,
+    ) -> Result<Bases> {
+        let (Some(maker), Ground::Made { root, .. }) = (self.maker(&prepared.ground), &prepared.ground)
+        else {
+            return Ok(Bases::new());
+        };
+        let mut bases = Bases::new();
+        for plan in plans {
+            if !bases.contains_key(&plan.release) {
+                let base = match looked {
+                    true => maker.known(&plan.release, root)?,
+                    false => maker.provide(&plan.release, root, root, engine)?,
+                };
+                bases.insert(plan.release.clone(), base);
+            }
+        }
+        Ok(bases)
+    }
+
     fn ground(&self, root: &str, chosen: &Chosen, looked: bool) -> Result<Ground> {
         let roots = Roots {
             catalog: &self.project.catalog,
@@ -129,7 +177,12 @@ impl<'a> Order<'a> {
 
     fn plans(&self, existing: &Existing, chosen: &Chosen, ground: (&str, &Ground)) -> Result<Vec<Planned>> {
         let copied = self.project.copied()?;
+        let builder = match self.maker(ground.1) {
+            Some(maker) => format!("{} {}", wheels::RECIPE, maker.codec),
+            None => "dockerfile".to_owned(),
+        };
         let sources = Sources {
+            builder: &builder,
             catalog: &self.project.catalog,
             lock: self.lock,
             files: self.files,
@@ -145,7 +198,13 @@ impl<'a> Order<'a> {
     /// The bake of some images.
     ///
     /// Errors: `E_ENGINE` for a buildx that cannot do it.
-    pub fn bake(&self, engine: &Engine, prepared: &Prepared, plans: &[&Planned]) -> Result<Step> {
+    pub fn bake(
+        &self,
+        engine: &Engine,
+        prepared: &Prepared,
+        bases: &Bases,
+        plans: &[&Planned],
+    ) -> Result<Step> {
         let unstarted = Capabilities::of_private();
         let can = if engine.answers() { engine.capabilities()? } else { &unstarted };
         if engine.build_network().is_some() && !can.bake_network {
@@ -160,6 +219,7 @@ impl<'a> Order<'a> {
             catalog: &self.project.catalog,
             images: plans,
             root: (&prepared.root, &prepared.ground),
+            bases,
             secrets: self.secrets,
             apt: prepared.apt.as_ref(),
             platform: self.platform,
@@ -189,7 +249,8 @@ impl<'a> Order<'a> {
             return Ok(Vec::new());
         }
         let images = Images { engine, catalog: &self.project.catalog };
-        let mut steps = vec![self.bake(engine, prepared, &plans)?];
+        let bases = self.bases(engine, prepared, &plans, true)?;
+        let mut steps = vec![self.bake(engine, prepared, &bases, &plans)?];
         for plan in plans {
             let candidate = candidate(&self.project.catalog, plan);
             steps.push(self.request(plan, &candidate).step(engine));

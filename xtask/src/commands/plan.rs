@@ -39,12 +39,12 @@ pub fn run(app: &App, args: PlanArgs) -> Result<()> {
 
 /// Every image that was chosen, and the commands.
 pub fn plan(app: &App, project: &Project, args: PlanArgs) -> Result<Plan> {
-    let PlanArgs { select, registry } = args;
+    let PlanArgs { select, base, registry } = args;
     let chosen = project.select(&select)?;
     let (lock, files) = project.proved()?;
     let groups = by_root(project, &chosen, &select)?;
     let secrets = Secrets::gather(None, app.state())?;
-    let args = Args { select, registry, ..Args::default() };
+    let args = Args { select, base, registry, ..Args::default() };
     let order = Order::new(app, &args, project, (&lock, &files), &secrets);
     let engine = app.find_engine(project)?;
     // A look is no reason to fetch an engine: one that is not here yet has no images.

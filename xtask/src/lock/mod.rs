@@ -1,9 +1,12 @@
 //! The lock: every input fixed. Only [`update`] talks to indexes; everything else reads the file.
 
+pub mod layers;
 mod update;
+mod uv;
 mod wheels;
 
 pub use update::{Update, update};
+pub use uv::Uv;
 
 use crate::catalog::{Catalog, Platform};
 use crate::digest;

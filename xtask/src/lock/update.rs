@@ -1,16 +1,15 @@
 //! `lock --update`: the one command that asks indexes what is there.
 
+use super::uv::Uv;
 use super::{Lock, LockedRelease, LockedRoot, Wheel, inputs, package_stacks, wheels};
 use crate::catalog::{Catalog, Platform};
-use crate::faults;
 use crate::problem::{Id, refuse};
 use crate::resolve::{Channel, Resolved};
 use crate::root::{self, RootSpec};
-use crate::runner::Step;
 use crate::tiers::tiers;
 use anyhow::Result;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::ScopedJoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -38,7 +37,7 @@ pub fn update(
     old: Option<Lock>,
     update: &Update,
 ) -> Result<Lock> {
-    let uv = Uv::find(update)?;
+    let uv = Uv::find(update.state, update.progress)?;
     let inputs = inputs(catalog, resolved)?;
     // With one release alone, whatever is not made from something else now stays as it is, and so does the date.
     let old = old.filter(|_| update.release.is_some());
@@ -212,76 +211,4 @@ fn epoch() -> Result<u64> {
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     Ok(now - now % DAY)
-}
-
-/// The resolver: the user's uv, or one in a private environment.
-struct Uv(PathBuf);
-
-impl Uv {
-    fn find(update: &Update) -> Result<Uv> {
-        if let Ok(found) = which::which("uv") {
-            return Ok(Uv(found));
-        }
-        let folder = update.state.join("tools/uv");
-        let uv = folder.join("bin/uv");
-        if !uv.exists() {
-            (update.progress)("fetching uv into a private environment");
-            let python = Step::new("private environment", ["python3", "-m", "venv"]);
-            let made = python.args([folder.display().to_string()]).output();
-            if !made.is_ok_and(|out| out.status.success()) {
-                return refuse(
-                    Id::Tool,
-                    "uv",
-                    "there is no uv on PATH, and no python3 that could make an environment for one",
-                    "install uv, or python3 with its venv module",
-                );
-            }
-            let pip = folder.join("bin/pip").display().to_string();
-            let out = Step::new("the resolver", [pip.as_str(), "install", "--quiet", "uv"]).output()?;
-            if !out.status.success() {
-                // Without its uv, the folder is of no use to the next run.
-                std::fs::remove_dir_all(&folder).ok();
-                return faults::refuse_or_bail("fetching uv", &out.stderr);
-            }
-        }
-        Ok(Uv(uv))
-    }
-
-    fn step(&self, reason: &str) -> Step {
-        Step::new(reason, [self.0.display().to_string()])
-    }
-
-    fn version(&self) -> Result<String> {
-        let text = self.step("which uv").args(["--version"]).read()?;
-        Ok(text.split_whitespace().nth(1).unwrap_or(&text).to_owned())
-    }
-
-    /// Asks for the wheels of one platform as a pylock; what is `fixed` keeps its version. Only wheels: building a source
-    /// on the host would not be pinned.
-    fn resolve(
-        &self,
-        requirements: &str,
-        fixed: &[Wheel],
-        python: &str,
-        platform: Platform,
-    ) -> Result<String> {
-        let folder = tempfile::tempdir()?;
-        let [input, constraints, output] =
-            ["requirements.in", "constraints.txt", "pylock.toml"].map(|name| folder.path().join(name));
-        std::fs::write(&input, requirements)?;
-        let pins = fixed.iter().map(|wheel| format!("{}=={}\n", wheel.name, wheel.version));
-        std::fs::write(&constraints, pins.collect::<String>())?;
-        let out = self
-            .step("resolve the wheels")
-            .args(["pip", "compile", "--quiet", "--format", "pylock.toml"])
-            .args(["--only-binary", ":all:", "--python-version", python])
-            .args(["--python-platform", &format!("{}-manylinux_2_28", platform.machine())])
-            .args(["--constraints".to_owned(), constraints.display().to_string()])
-            .args(["--output-file".to_owned(), output.display().to_string(), input.display().to_string()])
-            .output()?;
-        if !out.status.success() {
-            return faults::refuse_or_bail("resolving the wheels", &out.stderr);
-        }
-        Ok(std::fs::read_to_string(output)?)
-    }
 }

@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 /// Its name below `images/`.
 pub const FILE: &str = "docker-bake.json";
 
+/// The bake target of the interpreter's layer.
+pub const VENV_TARGET: &str = "venv";
+
 /// The name of a bake target, which may not hold dots: `runtime-2-15`.
 pub fn target(tier: &str, release: &str) -> String {
     format!("{tier}-{}", release.replace('.', "-"))
@@ -39,6 +42,7 @@ pub(super) fn file(catalog: &Catalog, lock: &Lock, with_files: &BTreeSet<String>
             targets.insert(target(variant, name), it);
         }
     }
+    targets.insert(VENV_TARGET.to_owned(), venv(catalog));
     for (name, root) in &catalog.roots {
         if let Some(reference) = root.reference() {
             targets.insert(target("root", name), root_target(lock, name, &reference));
@@ -86,6 +90,15 @@ fn root_context(catalog: &Catalog, root: &str) -> Value {
 fn address(reference: &str) -> String {
     let mirror = if names_registry(reference) { "" } else { "${MIRROR}" };
     format!("docker-image://{mirror}{reference}")
+}
+
+/// The step in which an interpreter makes its layer of a base; whose, and of which wheels, is told when it is run.
+fn venv(catalog: &Catalog) -> Value {
+    json!({
+        "context": "images/venv",
+        "contexts": {"root": root_context(catalog, &catalog.defaults.root), "wheels": "images/venv"},
+        "network": "none",
+    })
 }
 
 fn root_target(lock: &Lock, name: &str, reference: &str) -> Value {

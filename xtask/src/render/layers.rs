@@ -1,7 +1,7 @@
 //! Which wheel goes into which layer.
 
+use crate::catalog::Layers as Sizes;
 use crate::lock::Wheel;
-use std::collections::BTreeMap;
 
 /// Wheels that share a layer, and thereby a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,17 +12,27 @@ pub struct Layer<'a> {
     pub wheels: Vec<&'a Wheel>,
 }
 
-/// The layer of NVIDIA's small libraries.
+/// How the layers that NVIDIA's libraries share are named, with a number behind it.
 const NVIDIA: &str = "nvidia";
 
 /// The layer of what is small and not NVIDIA's.
 const REST: &str = "python";
 
+const MEGA: u64 = 1_000_000;
+
 impl Layer<'_> {
-    /// The layer whose libraries this one may hold copies of: torchvision brings a CUDA runtime of its own. Only the
-    /// small rest waits for another layer; the big ones bring no such copies, and waiting would cost time.
-    pub fn shares(&self) -> Option<&'static str> {
-        (self.name == REST).then_some(NVIDIA)
+    /// Whether it may hold copies of the libraries that NVIDIA's shared layers have: torchvision brings a CUDA runtime of
+    /// its own. Only the small rest waits for other layers; the big ones bring no such copies, and waiting would cost time.
+    pub fn shares(&self) -> bool {
+        self.name == REST
+    }
+
+    /// Whether it is a shared layer of NVIDIA's.
+    pub fn is_shared(&self) -> bool {
+        self.name
+            .strip_prefix(NVIDIA)
+            .and_then(|rest| rest.strip_prefix('-'))
+            .is_some_and(|it| it.parse::<usize>().is_ok())
     }
 }
 
@@ -31,32 +41,51 @@ fn is_nvidia(wheel: &Wheel) -> bool {
 }
 
 /// Spreads wheels over layers: NVIDIA's libraries, which change least often, then Triton, the rest, and torch, whose
-/// stage takes longest: BuildKit joins layers in their order, so what is ready early must not wait behind it. A package bigger than `own_above_mb` (megabytes of 10^6 bytes) has a layer of its own; the small ones share
-/// `nvidia` and `python`.
-pub fn layers(wheels: &[Wheel], own_above_mb: u64) -> Vec<Layer<'_>> {
-    let mut groups: BTreeMap<(u8, &str), Vec<&Wheel>> = BTreeMap::new();
-    for wheel in wheels {
-        groups.entry(group(wheel, own_above_mb)).or_default().push(wheel);
-    }
-    groups.into_iter().map(|((_, name), wheels)| Layer { name: name.to_owned(), wheels }).collect()
+/// stage takes longest: BuildKit joins layers in their order, so what is ready early must not wait behind it.
+///
+/// What is small and not NVIDIA's shares one layer. NVIDIA's small ones share some, the biggest first, each in the first
+/// that has room: layers of a few hundred megabytes, and not more of them than a puller likes.
+pub fn layers<'w>(wheels: &'w [Wheel], sizes: &Sizes) -> Vec<Layer<'w>> {
+    let (mut nvidia, others): (Vec<&Wheel>, Vec<&Wheel>) = wheels.iter().partition(|wheel| is_nvidia(wheel));
+    nvidia.sort_by_key(|wheel| (std::cmp::Reverse(wheel.bytes), &wheel.name));
+    let (alone, shared): (Vec<_>, Vec<_>) =
+        nvidia.into_iter().partition(|wheel| wheel.bytes > sizes.nvidia_own_above_mb * MEGA);
+    let (own, rest): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|wheel| wheel.bytes > sizes.own_above_mb * MEGA);
+    let (torch, own): (Vec<_>, Vec<_>) = own.into_iter().partition(|wheel| wheel.name == "torch");
+    let named = |wheel: &'_ Wheel| wheel.name.clone();
+    let mut layers: Vec<Layer> =
+        alone.into_iter().map(|wheel| Layer { name: named(wheel), wheels: vec![wheel] }).collect();
+    layers.extend(packed(shared, sizes.nvidia_shared_mb * MEGA));
+    layers.extend(own.into_iter().map(|wheel| Layer { name: named(wheel), wheels: vec![wheel] }));
+    layers.push(Layer { name: REST.to_owned(), wheels: rest });
+    layers.extend(torch.into_iter().map(|wheel| Layer { name: named(wheel), wheels: vec![wheel] }));
+    layers.retain(|layer| !layer.wheels.is_empty());
+    layers
 }
 
-/// Rank and name of a wheel's layer.
-fn group(wheel: &Wheel, own_above_mb: u64) -> (u8, &str) {
-    let name = wheel.name.as_str();
-    let own = wheel.bytes > own_above_mb * 1_000_000;
-    match (own, is_nvidia(wheel), name) {
-        (true, true, _) => (0, name),
-        (false, true, _) => (1, NVIDIA),
-        (true, false, "torch") => (4, name),
-        (true, false, _) => (2, name),
-        (false, false, _) => (3, REST),
+/// Puts each wheel into the first layer that has room for it.
+fn packed(wheels: Vec<&Wheel>, room: u64) -> impl Iterator<Item = Layer<'_>> {
+    let mut bins: Vec<(u64, Vec<&Wheel>)> = Vec::new();
+    for wheel in wheels {
+        match bins.iter_mut().find(|(bytes, _)| bytes + wheel.bytes <= room) {
+            Some((bytes, wheels)) => {
+                *bytes += wheel.bytes;
+                wheels.push(wheel);
+            }
+            None => bins.push((wheel.bytes, vec![wheel])),
+        }
     }
+    bins.into_iter().enumerate().map(|(i, (_, mut wheels))| {
+        wheels.sort_by_key(|wheel| &wheel.name);
+        Layer { name: format!("{NVIDIA}-{}", i + 1), wheels }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::Compression;
 
     fn wheel(name: &str, mb: u64) -> Wheel {
         Wheel {
@@ -74,21 +103,34 @@ mod tests {
             wheel("cuda-toolkit", 1),
             wheel("numpy", 15),
             wheel("nvidia-cublas", 404),
+            wheel("nvidia-cufft", 218),
+            wheel("nvidia-cusolver", 228),
+            wheel("nvidia-nccl", 216),
             wheel("nvidia-nvtx", 1),
             wheel("torch", 539),
             wheel("torchvision", 7),
             wheel("triton", 285),
         ];
-        let found = layers(&wheels, 100);
+        let sizes = Sizes {
+            own_above_mb: 100,
+            nvidia_own_above_mb: 225,
+            nvidia_shared_mb: 450,
+            compression: Compression::Zstd,
+            level: 1,
+        };
+        let found = layers(&wheels, &sizes);
         let names = |layer: &Layer| layer.wheels.iter().map(|w| w.name.clone()).collect::<Vec<_>>().join("+");
         let shown: Vec<_> = found.iter().map(|layer| (layer.name.as_str(), names(layer))).collect();
         let expected = [
             ("nvidia-cublas", "nvidia-cublas"),
-            ("nvidia", "cuda-toolkit+nvidia-nvtx"),
+            ("nvidia-cusolver", "nvidia-cusolver"),
+            ("nvidia-1", "cuda-toolkit+nvidia-cufft+nvidia-nccl+nvidia-nvtx"),
             ("triton", "triton"),
             ("python", "numpy+torchvision"),
             ("torch", "torch"),
         ];
         assert_eq!(shown, expected.map(|(a, b)| (a, b.to_owned())));
+        let shared: Vec<_> = found.iter().filter(|it| it.is_shared()).map(|it| it.name.as_str()).collect();
+        assert_eq!(shared, ["nvidia-1"]);
     }
 }

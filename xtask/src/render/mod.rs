@@ -8,7 +8,8 @@ mod requirements;
 mod schema;
 mod variant;
 
-pub use bake::{FILE as BAKE_FILE, packages_variable, root_variable, target};
+pub use bake::{FILE as BAKE_FILE, VENV_TARGET, packages_variable, root_variable, target};
+pub use layers::{Layer, layers};
 pub use readme::readmes;
 
 use crate::catalog::{Catalog, Root};
@@ -17,7 +18,6 @@ use crate::lock::{Lock, LockedRelease, Wheel};
 use crate::problem::{Id, Problem};
 use crate::resolve::Resolved;
 use anyhow::{Context as _, Result};
-use layers::layers;
 use requirements::{ByPlatform, requirements};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,9 @@ pub type Files = BTreeMap<PathBuf, String>;
 
 /// The folder of everything that is rendered.
 const IMAGES: &str = "images";
+
+/// The step in which the interpreter makes its layer of a base.
+pub const VENV: &str = "images/venv/Dockerfile";
 
 /// The command that repairs stale files.
 const REPAIR: &str = "cargo xtask render";
@@ -45,8 +48,8 @@ struct ReleaseView<'a> {
 #[derive(Serialize)]
 struct LayerView<'a> {
     name: &'a str,
-    /// The layer of NVIDIA's small libraries, which other wheels hold copies of.
-    shares: Option<&'a str>,
+    /// The layers of NVIDIA's libraries that it may hold copies of.
+    shares: Vec<&'a str>,
 }
 
 /// Templates by name, read once.
@@ -104,6 +107,7 @@ pub fn render(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<F
             out.insert(file, root_dockerfile(catalog, name, root, &reference, templates)?);
         }
     }
+    out.insert(PathBuf::from(VENV), templates.render("venv.Dockerfile.tera", &Context::new())?);
     out.insert(Path::new(IMAGES).join(BAKE_FILE), bake::file(catalog, lock, &templates.with_files)?);
     out.insert(Path::new(IMAGES).join("README.md"), page::page(catalog, lock, templates)?);
     out.insert(Path::new(IMAGES).join(schema::FILE), schema::schema()?);
@@ -120,12 +124,14 @@ fn base(
 ) -> Result<()> {
     // The layers of all platforms have the same names; their wheels differ by the markers of the requirements.
     let wheels = one_of_each(&release.wheels);
-    let layers = layers(&wheels, catalog.base.layers.own_above_mb);
+    let layers = layers(&wheels, &catalog.base.layers);
     let mut context = Context::new();
     let facts = &release.facts;
     context.insert("release", &ReleaseView { name, facts });
+    let shared: Vec<&str> = layers.iter().filter(|it| it.is_shared()).map(|it| it.name.as_str()).collect();
+    let shares = |layer: &Layer| if layer.shares() { shared.clone() } else { Vec::new() };
     let views: Vec<LayerView> =
-        layers.iter().map(|layer| LayerView { name: &layer.name, shares: layer.shares() }).collect();
+        layers.iter().map(|layer| LayerView { name: &layer.name, shares: shares(layer) }).collect();
     context.insert("layers", &views);
     out.insert(folder.join("Dockerfile"), templates.render("base.Dockerfile.tera", &context)?);
     out.insert(folder.join("constraints.txt"), constraints(facts));
@@ -179,6 +185,13 @@ fn constraints(facts: &Resolved) -> String {
     format!("{head}\n{}\n", facts.trio().join("\n"))
 }
 
+/// The environment that the base of a release has, as its Dockerfile sets it: `NAME=value`.
+pub fn environment(files: &Files, release: &str) -> Vec<String> {
+    let file = files.get(&Path::new(IMAGES).join(release).join("base/Dockerfile"));
+    let last = file.and_then(|text| text.rsplit_once("\nENV ")).map(|(_, last)| last).unwrap_or_default();
+    last.split_whitespace().filter(|word| word.contains('=')).map(str::to_owned).collect()
+}
+
 /// The definition of one bake target in the rendered files.
 pub fn definition(files: &Files, target: &str) -> Result<serde_json::Value> {
     let text = files.get(&Path::new(IMAGES).join(BAKE_FILE)).context("there is no bake file")?;
@@ -230,7 +243,8 @@ fn stale(folder: &Path, files: &Files) -> Result<Vec<PathBuf>> {
         .collect();
     let images = folder.join(IMAGES);
     if images.exists() {
-        let known = |path: &PathBuf| files.contains_key(path) || path == Path::new(crate::lock::FILE);
+        let kept = [crate::lock::FILE, crate::lock::layers::FILE].map(Path::new);
+        let known = |path: &PathBuf| files.contains_key(path) || kept.contains(&path.as_path());
         let there = crate::files::walk(&images)?.into_iter().map(|path| Path::new(IMAGES).join(path));
         stale.extend(there.filter(|path| !known(path)));
     }

@@ -1,7 +1,8 @@
 //! Finished roots on disk: `<state>/roots/<key>/` is an OCI layout with a note of what is in it.
 
-use super::{RootLayout, layout};
+use super::RootLayout;
 use crate::files::{self, names};
+use crate::layout;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};

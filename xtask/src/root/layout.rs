@@ -1,28 +1,22 @@
 //! A root as an OCI image layout with one layer, compressed here: a build is sent it over a socket that is slow, and its
-//! export takes it as it is. See the OCI image specification, image-layout.md.
+//! export takes it as it is.
 
 use super::bootstrap::Made;
 use super::{RootLayout, RootSpec};
-use crate::catalog::Platform;
 use crate::digest;
-use crate::files;
-use crate::problem::{Id, refuse};
+use crate::layout::{self, CONFIG, MANIFEST, blob, put, text};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::path::Path;
 
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
 /// Of zstd: as small as gzip at its best, in a twentieth of its time.
 const LEVEL: i32 = 3;
 
 /// Writes the layout into `dir`, which must not exist, and takes the tar into it.
 pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
-    fs::create_dir_all(dir.join("blobs/sha256"))?;
+    layout::create(dir)?;
     let bytes = fs::metadata(&made.tar)?.len();
     let diff_id = digest::of_file(&made.tar)?;
     let packed = dir.join("layer");
@@ -39,10 +33,8 @@ pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
     });
     let mut entry = put(dir, MANIFEST, &manifest)?;
     let digest = text(&entry, "digest").to_owned();
-    entry["platform"] = platform(spec.platform);
-    let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]});
-    files::write(&dir.join("index.json"), &serde_json::to_vec(&index)?)?;
-    files::write(&dir.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
+    entry["platform"] = layout::platform(spec.platform);
+    layout::write_index(dir, &[entry])?;
     Ok(RootLayout {
         dir: dir.to_owned(),
         digest,
@@ -54,20 +46,16 @@ pub fn write(dir: &Path, spec: &RootSpec, made: &Made) -> Result<RootLayout> {
 }
 
 /// Writes the layer of a layout as a tar.
-pub fn unpack(layout: &RootLayout, tar: &Path) -> Result<()> {
-    let read = |digest: &str| -> Result<Value> {
-        Ok(serde_json::from_slice(&fs::read(blob(&layout.dir, digest))?)?)
-    };
-    let manifest = read(&layout.digest)?;
-    let packed = fs::File::open(blob(&layout.dir, text(&manifest["layers"][0], "digest")))?;
+pub fn unpack(root: &RootLayout, tar: &Path) -> Result<()> {
+    let manifest = layout::read(&root.dir, &root.digest)?;
+    let packed = fs::File::open(blob(&root.dir, text(&manifest["layers"][0], "digest")))?;
     zstd::stream::copy_decode(packed, fs::File::create(tar)?).context("unpacking a root")
 }
 
 /// The image configuration. It tells nothing that depends on the machine or the hour.
 fn config(spec: &RootSpec, diff_id: &str) -> Value {
-    let created = UNIX_EPOCH + Duration::from_secs(spec.epoch);
-    let created = humantime::format_rfc3339_seconds(created).to_string();
-    let mut config = platform(spec.platform);
+    let created = layout::created(spec.epoch);
+    let mut config = layout::platform(spec.platform);
     config["created"] = json!(created);
     config["config"] = json!({});
     config["rootfs"] = json!({"type": "layers", "diff_ids": [diff_id]});
@@ -86,72 +74,11 @@ fn created_by(spec: &RootSpec) -> String {
     }
 }
 
-fn platform(platform: Platform) -> Value {
-    match platform {
-        Platform::Amd64 => json!({"architecture": "amd64", "os": "linux"}),
-        Platform::Arm64 => json!({"architecture": "arm64", "os": "linux", "variant": "v8"}),
-    }
-}
-
-/// Stores a document as a blob; its descriptor.
-fn put(dir: &Path, media_type: &str, document: &Value) -> Result<Value> {
-    let bytes = serde_json::to_vec(document)?;
-    let digest = digest::of_bytes(&bytes);
-    files::write(&blob(dir, &digest), &bytes)?;
-    Ok(json!({"mediaType": media_type, "digest": digest, "size": bytes.len()}))
-}
-
-fn blob(dir: &Path, digest: &str) -> PathBuf {
-    dir.join("blobs").join(digest.replace(':', "/"))
-}
-
-fn text<'a>(descriptor: &'a Value, field: &str) -> &'a str {
-    descriptor[field].as_str().unwrap_or_default()
-}
-
-/// Checks that a layout is whole: every blob that is named is there with its size, and with its hash where `hashes`
-/// are wanted. Documents are always hashed; they are small.
-///
-/// Errors: `E_CHECK` with the blob that is wrong.
-pub fn verify(dir: &Path, hashes: bool) -> Result<()> {
-    let index = fs::read(dir.join("index.json")).with_context(|| format!("reading {}", dir.display()))?;
-    let index: Value = serde_json::from_slice(&index)?;
-    let manifests = index["manifests"].as_array().map_or(&[][..], Vec::as_slice);
-    if manifests.is_empty() {
-        return wrong(dir, "index.json", "it names no manifest");
-    }
-    for entry in manifests {
-        check(dir, entry, true)?;
-        let manifest: Value = serde_json::from_slice(&fs::read(blob(dir, text(entry, "digest")))?)?;
-        check(dir, &manifest["config"], true)?;
-        for layer in manifest["layers"].as_array().into_iter().flatten() {
-            check(dir, layer, hashes)?;
-        }
-    }
-    Ok(())
-}
-
-fn check(dir: &Path, descriptor: &Value, hash: bool) -> Result<()> {
-    let digest = text(descriptor, "digest");
-    let file = blob(dir, digest);
-    let size = fs::metadata(&file).map(|m| m.len()).ok();
-    if size.is_none() || size != descriptor["size"].as_u64() {
-        return wrong(dir, digest, "its size is wrong, or it is not there");
-    }
-    match hash && digest::of_file(&file)? != digest {
-        true => wrong(dir, digest, "its content has another hash"),
-        false => Ok(()),
-    }
-}
-
-fn wrong<T>(dir: &Path, blob: &str, what: &str) -> Result<T> {
-    let place = format!("{}: {blob}", dir.display());
-    refuse(Id::Check, place, what, "remove the folder, and run the same command again")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::Platform;
+    use crate::layout::verify;
     use std::collections::BTreeMap;
 
     fn spec(platform: Platform) -> RootSpec {

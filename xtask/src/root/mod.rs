@@ -72,6 +72,15 @@ pub struct RootLayout {
     pub cached: bool,
 }
 
+impl RootLayout {
+    /// Digests of its layers' files.
+    pub fn blobs(&self) -> Result<Vec<String>> {
+        let manifest = crate::layout::read(&self.dir, &self.digest)?;
+        let layers = manifest["layers"].as_array().into_iter().flatten();
+        Ok(layers.map(|layer| crate::layout::text(layer, "digest").to_owned()).collect())
+    }
+}
+
 /// What images of one root are made from, beside wheels and files.
 #[derive(Clone, Debug)]
 pub enum Ground {

@@ -1,7 +1,7 @@
 //! The whole of it, for real.
 
-use super::layout::verify;
 use super::*;
+use crate::layout::verify;
 
 /// A wish for `packages`.
 pub fn spec(packages: &[&str]) -> RootSpec {

@@ -23,6 +23,7 @@ const LINES: &[&str] = &[
     "k8s --variant devel",
     "slurm --variant runtime",
     "engine status",
+    "cache status",
     "ci",
     "completions bash",
 ];

@@ -36,7 +36,10 @@ impl Doubles {
         let doubles = project().join("xtask/tests/it/doubles");
         let path = format!("{}:{}", doubles.display(), std::env::var("PATH").unwrap());
         let double = self.copy.path("double").display().to_string();
+        let cache = self.copy.path("cache").display().to_string();
         let mut all = vec![("PATH", path.as_str()), ("DOUBLE", &double), ("XTASK_ENGINE", "docker")];
+        // No double makes a wheel: what is told here of a bake is told of the Dockerfiles' own.
+        all.extend([("XTASK_BASE_BUILDER", "dockerfile"), ("XTASK_CACHE", cache.as_str())]);
         all.extend(env);
         command_in(self.copy.dir.path(), args, &all)
     }

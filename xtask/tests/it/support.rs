@@ -66,7 +66,7 @@ pub fn xtask_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Outcome {
 pub fn command_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(args).current_dir(folder);
-    for name in ["XTASK_ENGINE", "XTASK_STATE", "XTASK_APT_SOURCES"] {
+    for name in ["XTASK_ENGINE", "XTASK_STATE", "XTASK_APT_SOURCES", "XTASK_BASE_BUILDER"] {
         command.env_remove(name);
     }
     command.envs(env.iter().copied());

@@ -1,0 +1,280 @@
+//! The bases that images stand on, as OCI layouts made straight from wheels: what is there, and what has to be made.
+
+use super::fetching::Meter;
+use super::secrets::indexes;
+use crate::catalog::{Catalog, Platform};
+use crate::engine::Engine;
+use crate::hold::Hold;
+use crate::lock::layers::{self, Layers, Recorded};
+use crate::lock::{Lock, Uv};
+use crate::out::{Out, gigabytes};
+use crate::render::{self, Files as Rendered, VENV, VENV_TARGET};
+use crate::root::RootLayout;
+use crate::runner::Step;
+use crate::wheels::{self, Base, Codec, Fetch, Group, Layer, PYTHON, Store, Venv};
+use crate::{faults, files};
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Bases by release.
+pub type Bases = BTreeMap<String, BaseLayout>;
+
+/// A base as an OCI layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseLayout {
+    /// The folder.
+    pub dir: PathBuf,
+    /// Digest of its manifest; none where its layers are not made yet and not recorded.
+    pub digest: Option<String>,
+}
+
+/// What bases are made from, and where.
+pub struct Maker<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// The lock.
+    pub lock: &'a Lock,
+    /// The rendered files.
+    pub files: &'a Rendered,
+    /// The platform.
+    pub platform: Platform,
+    /// How layers are compressed.
+    pub codec: Codec,
+    /// The folder of wheels and layers.
+    pub cache: &'a Path,
+    /// The folder for private tools.
+    pub state: &'a Path,
+    /// Where words go.
+    pub out: &'a Out,
+}
+
+/// A base that is wanted, with the keys of its layers.
+struct Wanted {
+    base: Base,
+    keys: Vec<String>,
+    python: String,
+    constraints: String,
+}
+
+impl BaseLayout {
+    /// The address under which a build takes it.
+    pub fn address(&self) -> String {
+        let digest = self.digest.as_ref().map(|digest| format!("@{digest}")).unwrap_or_default();
+        format!("oci-layout://{}{digest}", self.dir.display())
+    }
+}
+
+impl Maker<'_> {
+    /// A base without making anything: what is here, or else what was recorded.
+    pub fn known(&self, release: &str, root: &RootLayout) -> Result<BaseLayout> {
+        let wanted = self.wanted(release, root)?;
+        let store = Store::at(self.cache);
+        let record = layers::read(&self.catalog.folder())?;
+        let recorded = record.layers(release, self.platform, &self.codec.to_string());
+        let layer = |(name, key): (&str, &str)| {
+            let of_record = || Some(self.recalled(name, recorded?.get(name).filter(|it| it.key == key)?));
+            store.take(key).or_else(of_record)
+        };
+        let all: Option<Vec<Layer>> = wanted.names().map(layer).collect();
+        let digest = match all.filter(|_| root.dir.exists()) {
+            Some(all) => Some(self.image(&wanted, root, &all)?.digest()?),
+            None => None,
+        };
+        Ok(BaseLayout { dir: store.dir, digest })
+    }
+
+    fn recalled(&self, name: &str, it: &Recorded) -> Layer {
+        let (digest, diff_id) = (it.digest.clone(), it.diff_id.clone());
+        let written = wheels::Written { digest, diff_id, size: it.size, unpacked: 0 };
+        Layer { name: name.to_owned(), codec: self.codec, written }
+    }
+
+    /// A base, made as far as it is not there, and proved against the record. `python` is the root whose interpreter runs
+    /// on this machine.
+    ///
+    /// Errors: what fetching runs into; `E_WHEEL` for a wheel that is none; `E_LAYER_DIFFERS`; `E_BUILD` for the step.
+    pub fn provide(
+        &self,
+        release: &str,
+        root: &RootLayout,
+        python: &RootLayout,
+        engine: &Engine,
+    ) -> Result<BaseLayout> {
+        let wanted = self.wanted(release, root)?;
+        let _alone = Hold::wait(self.cache, wheels::HOLD, &|line| self.out.say(line))?;
+        let store = Store::open(self.cache)?;
+        let missing: Vec<&Group> = wanted
+            .base
+            .groups
+            .iter()
+            .zip(&wanted.keys)
+            .filter(|(_, key)| store.take(key).is_none())
+            .map(|it| it.0)
+            .collect();
+        let needs_python = store.take(&wanted.python).is_none();
+        if needs_python || !missing.is_empty() {
+            // The sources of all packages are compiled together.
+            let fetched = if needs_python { wanted.base.groups.iter().collect() } else { missing.clone() };
+            let files = self.fetch(&fetched)?;
+            self.convert(&wanted, &store, &missing, &files)?;
+            if needs_python {
+                self.compile(&wanted, &store, &files, python, engine)?;
+            }
+        }
+        let all: Option<Vec<Layer>> = wanted.names().map(|(_, key)| store.take(key)).collect();
+        let all = all.context("a layer that was just made is gone")?;
+        self.prove(release, &wanted, &all)?;
+        let image = self.image(&wanted, root, &all)?;
+        for blob in root.blobs()? {
+            store.adopt(&root.dir, &blob)?;
+        }
+        Ok(BaseLayout { digest: Some(store.image(&image)?), dir: store.dir })
+    }
+
+    fn wanted(&self, release: &str, root: &RootLayout) -> Result<Wanted> {
+        let locked = &self.lock.releases[release];
+        let environment = render::environment(self.files, release);
+        let folder = environment.iter().find_map(|it| it.strip_prefix("VIRTUAL_ENV="));
+        let venv = Venv {
+            folder: PathBuf::from(folder.context("the base's Dockerfile sets no VIRTUAL_ENV")?),
+            python: locked.facts.python.clone(),
+        };
+        let groups = Base::groups(locked.wheels(self.platform)?, &self.catalog.base.layers);
+        let base =
+            Base { release: release.to_owned(), platform: self.platform, groups, venv, codec: self.codec };
+        let keys = base.groups.iter().map(|group| base.key(group)).collect::<Result<_>>()?;
+        let text = |path: &Path| self.files.get(path).cloned().unwrap_or_default();
+        let constraints = text(&Path::new("images").join(release).join("base/constraints.txt"));
+        let python = base.python_key(root, &[&text(Path::new(VENV)), &constraints])?;
+        Ok(Wanted { base, keys, python, constraints })
+    }
+
+    fn image(&self, wanted: &Wanted, root: &RootLayout, layers: &[Layer]) -> Result<wheels::Image> {
+        let environment = render::environment(self.files, &wanted.base.release);
+        wanted.base.image(root, layers, &environment, self.lock.epoch)
+    }
+
+    fn fetch(&self, groups: &[&Group]) -> Result<wheels::Files> {
+        let mut wanted: Vec<_> =
+            groups.iter().flat_map(|group| group.wheels.iter().chain(&group.others)).collect();
+        wanted.sort_unstable_by_key(|wheel| &wheel.sha256);
+        wanted.dedup();
+        let mut indexes = indexes();
+        if indexes.is_empty() && wanted.iter().any(|wheel| !wheels::place(self.cache, wheel).exists()) {
+            indexes.push(Uv::find(self.state, &|line| self.out.say(line))?.default_index()?);
+        }
+        let start = Instant::now();
+        let total = wanted.iter().map(|wheel| wheel.bytes).sum();
+        let meter = Meter::new(self.out, "wheels", total);
+        let fetch = Fetch {
+            indexes: &indexes,
+            cache: self.cache,
+            say: &|line| self.out.say(line),
+            came: &|bytes| meter.came(bytes),
+        };
+        let files = fetch.provide(&wanted)?;
+        drop(meter);
+        let seconds = start.elapsed().as_secs_f64();
+        self.out.say(&format!("{seconds:7.1} s  {} wheels, {}", wanted.len(), gigabytes(total)));
+        Ok(files)
+    }
+
+    fn convert(
+        &self,
+        wanted: &Wanted,
+        store: &Store,
+        missing: &[&Group],
+        files: &wheels::Files,
+    ) -> Result<()> {
+        let start = Instant::now();
+        wanted.base.convert(store, missing, files, &|layer| {
+            let (seconds, size) = (start.elapsed().as_secs_f64(), gigabytes(layer.written.size));
+            self.out.say(&format!("{seconds:7.1} s  layer {}, {size}", layer.name));
+        })
+    }
+
+    /// The layer that the interpreter makes, in a container of the root that has it.
+    fn compile(
+        &self,
+        wanted: &Wanted,
+        store: &Store,
+        wheels: &wheels::Files,
+        python: &RootLayout,
+        engine: &Engine,
+    ) -> Result<()> {
+        let start = Instant::now();
+        let work = files::work_folder(&self.cache.join("work"))?;
+        let [context, out] = ["context", "out"].map(|name| work.path().join(name));
+        [&context, &out].into_iter().try_for_each(std::fs::create_dir)?;
+        let time = wanted.base.sources(wheels, &context.join("sources.tar.gz"))?;
+        std::fs::write(context.join("constraints.txt"), &wanted.constraints)?;
+        std::fs::write(context.join("time"), time.to_string())?;
+        let step = python_step(engine, python, &context, &out)?;
+        let said = step.output()?;
+        if !said.status.success() {
+            return Err(faults::error("byte code of the base", &said.stderr, crate::problem::Id::Build));
+        }
+        let tar = std::fs::File::open(out.join("layer.tar"))?;
+        let codec = wanted.base.codec;
+        let layer = store.make(&wanted.python, PYTHON, codec, |to| wheels::pack(tar, codec, to))?;
+        let (seconds, size) = (start.elapsed().as_secs_f64(), gigabytes(layer.written.size));
+        self.out.say(&format!("{seconds:7.1} s  layer {}, {size}", layer.name));
+        Ok(())
+    }
+
+    /// Holds the layers against the record, and takes those in that it does not have.
+    fn prove(&self, release: &str, wanted: &Wanted, all: &[Layer]) -> Result<()> {
+        let folder = self.catalog.folder();
+        let mut record = layers::read(&folder)?;
+        let entry = |((name, key), layer): ((&str, &str), &Layer)| {
+            let it = &layer.written;
+            let (key, digest, diff_id) = (key.to_owned(), it.digest.clone(), it.diff_id.clone());
+            (name.to_owned(), Recorded { key, digest, diff_id, size: it.size })
+        };
+        let made: Layers = wanted.names().zip(all).map(entry).collect();
+        if record.prove(release, self.platform, &self.codec.to_string(), made)? {
+            layers::write(&folder, &record)?;
+            self.out.say(&format!("the layers of {release} are recorded in {}", layers::FILE));
+        }
+        Ok(())
+    }
+}
+
+impl Wanted {
+    /// Name and key of every layer, the lowest first.
+    fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let groups = self.base.groups.iter().map(|group| group.name.as_str());
+        groups.zip(self.keys.iter().map(String::as_str)).chain([(PYTHON, self.python.as_str())])
+    }
+}
+
+/// The step in which a root's interpreter makes its layer.
+///
+/// Errors: what asking the engine runs into.
+fn python_step(engine: &Engine, root: &RootLayout, wheels: &Path, out: &Path) -> Result<Step> {
+    let [root_dir, wheels, out] = [root.dir.as_path(), wheels, out].map(|path| path.display().to_string());
+    let set = |key: &str, value: String| ["--set".to_owned(), format!("{VENV_TARGET}.{key}={value}")];
+    let step = engine
+        .docker("the interpreter makes the environment and its byte code", ["buildx", "bake"])
+        .args([
+            "--file",
+            &format!("images/{}", render::BAKE_FILE),
+            "--progress",
+            "plain",
+            "--provenance=false",
+        ])
+        .args(set("contexts.root", format!("oci-layout://{root_dir}@{}", root.digest)))
+        .args(set("contexts.wheels", wheels.clone()))
+        .args(set("output", format!("type=local,dest={out}")));
+    let step = match engine.capabilities()?.bake_allow {
+        true => step.args(
+            [format!("fs.read={root_dir}"), format!("fs.read={wheels}"), format!("fs.write={out}")]
+                .into_iter()
+                .flat_map(|what| ["--allow".to_owned(), what]),
+        ),
+        false => step,
+    };
+    Ok(step.args([VENV_TARGET]))
+}

@@ -1,0 +1,254 @@
+//! Wheels by their hashes: several at once, each where it was broken off, into a cache.
+
+use super::base::Files;
+use super::index::{self, ACCEPT};
+use crate::digest;
+use crate::faults;
+use crate::http::{Cause, Client, Failure, Policy, RealClock, Request, Retry};
+use crate::interrupt;
+use crate::lock::Wheel;
+use crate::problem::{Id, refuse};
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+/// At once: enough to fill a line whose single connections are slow, too few to be a burden.
+const CONNECTIONS: usize = 4;
+/// For one wheel: the biggest takes minutes over a slow line, and what came is kept.
+const BUDGET: Duration = Duration::from_secs(1800);
+const PIECE: usize = 1 << 18;
+
+/// The folder of the wheels in a cache.
+pub const FOLDER: &str = "wheels";
+
+/// Where wheels come from and where they are kept.
+pub struct Fetch<'a> {
+    /// The addresses of the indexes, the most trusted first. They may hold a user and a password.
+    pub indexes: &'a [String],
+    /// The cache folder.
+    pub cache: &'a Path,
+    /// Told of every pause.
+    pub say: &'a (dyn Fn(&str) + Sync),
+    /// Told of bytes as they come.
+    pub came: &'a (dyn Fn(u64) + Sync),
+}
+
+/// Where a wheel is in a cache. Its own name is a part of it, for the messages.
+pub fn place(cache: &Path, wheel: &Wheel) -> PathBuf {
+    cache.join(FOLDER).join(&wheel.sha256).join(&wheel.file)
+}
+
+impl Fetch<'_> {
+    /// The wheels, from the cache or from an index, each proved by its hash.
+    ///
+    /// Errors: `E_WHEEL_HASH` where no index has a file with that hash, or other bytes come; `E_NETWORK`, `E_TLS`, … by what
+    /// an index says. What came before that stays in the cache.
+    pub fn provide(&self, wheels: &[&Wheel]) -> Result<Files> {
+        let client = Client::new()?;
+        let mut queue: Vec<&Wheel> = wheels.to_vec();
+        queue.sort_by_key(|wheel| wheel.bytes);
+        let (queue, done) = (Mutex::new(queue), Mutex::new(Ok(Files::new())));
+        let work = || {
+            while let Some(wheel) = lock(&queue).pop() {
+                let path = self.one(&client, wheel);
+                let mut done = lock(&done);
+                match (path, done.as_mut()) {
+                    (Ok(path), Ok(files)) => drop(files.insert(wheel.sha256.clone(), path)),
+                    (Ok(_), Err(_)) => {}
+                    (Err(error), _) => {
+                        lock(&queue).clear();
+                        if done.is_ok() {
+                            *done = Err(error);
+                        }
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..CONNECTIONS).for_each(|_| drop(scope.spawn(work))));
+        done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn one(&self, client: &Client, wheel: &Wheel) -> Result<PathBuf> {
+        let path = place(self.cache, wheel);
+        if path.exists() {
+            // A cache is a folder that anybody may have been at.
+            if digest::of_file(&path)? == format!("sha256:{}", wheel.sha256) {
+                // The time tells which wheels are in use.
+                File::options().append(true).open(&path)?.set_modified(SystemTime::now())?;
+                (self.came)(wheel.bytes);
+                return Ok(path);
+            }
+            fs::remove_file(&path)?;
+        }
+        let folder = path.parent().unwrap_or(self.cache);
+        fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+        let (address, authorization) = self.find(client, wheel)?;
+        let part = path.with_extension("part");
+        let say: &dyn Fn(&str) = self.say;
+        let retry = Retry { policy: Policy::within(BUDGET), clock: &RealClock, say };
+        let got = retry.run(&wheel.file, || self.try_once(client, &address, &authorization, wheel, &part));
+        match got {
+            Ok(()) => {}
+            Err(failure) if failure.cause == Cause::Corrupt => {
+                return refuse(
+                    Id::WheelHash,
+                    &wheel.file,
+                    failure.to_string(),
+                    "ask another index or mirror, or run `cargo xtask lock --update` if the new file is meant",
+                );
+            }
+            Err(failure) => return Err(failure.error(&wheel.file)),
+        }
+        fs::rename(&part, &path).with_context(|| format!("writing {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// The address of a wheel, and the header that its index wants.
+    fn find(&self, client: &Client, wheel: &Wheel) -> Result<(String, Option<String>)> {
+        let say: &dyn Fn(&str) = self.say;
+        let retry = Retry { policy: Policy::within(Duration::from_secs(60)), clock: &RealClock, say };
+        let mut last = None;
+        for index in self.indexes {
+            let (index, authorization) = without_credentials(index);
+            let page = index::page(&index, &wheel.name);
+            let request = with(Request::get(&page).header("Accept", ACCEPT), authorization.as_deref());
+            match retry.run(&format!("the index's page of {}", wheel.name), || client.whole(&request)) {
+                Ok(answer) => {
+                    let text = String::from_utf8_lossy(&answer.body);
+                    if let Some(address) = index::address(&page, &text, &wheel.file, &wheel.sha256) {
+                        // Credentials go nowhere but to the host they were given for.
+                        let same = host(&address) == host(&index);
+                        return Ok((address, authorization.filter(|_| same)));
+                    }
+                }
+                Err(failure) if failure.cause == Cause::Status(404) => {}
+                Err(failure) => last = Some(failure),
+            }
+        }
+        match last {
+            Some(failure) => Err(failure.error(format!("the index's page of {}", wheel.name))),
+            None => refuse(
+                Id::WheelHash,
+                &wheel.file,
+                format!("no index that this host names has a file with SHA-256 {}", wheel.sha256),
+                "name an index that has it (PIP_INDEX_URL, UV_DEFAULT_INDEX), or run `cargo xtask lock --update`",
+            ),
+        }
+    }
+
+    /// One try: what is there already is asked for no second time.
+    fn try_once(
+        &self,
+        client: &Client,
+        address: &str,
+        authorization: &Option<String>,
+        wheel: &Wheel,
+        part: &Path,
+    ) -> Result<(), Failure> {
+        let io = |error: std::io::Error| Failure::of_io(&error);
+        let there = fs::metadata(part).map_or(0, |it| it.len());
+        let mut request = with(Request::get(address), authorization.as_deref());
+        if there > 0 {
+            request = request.header("Range", format!("bytes={there}-"));
+        }
+        let mut answer = match client.once(&request) {
+            // Nothing is behind what is there: it is whole, or not its beginning.
+            Err(failure) if failure.cause == Cause::Status(416) => return self.prove(wheel, part),
+            other => other?,
+        };
+        let goes_on = answer.status == 206
+            && answer.header("Content-Range").is_some_and(|it| it.starts_with(&format!("bytes {there}-")));
+        let mut file = match goes_on {
+            true => File::options().append(true).open(part),
+            false => File::create(part),
+        }
+        .map_err(io)?;
+        let mut piece = vec![0; PIECE];
+        loop {
+            interrupt::check().map_err(|it| Failure::new(Cause::Other(Id::Host), it.to_string()))?;
+            match answer.body.read(&mut piece).map_err(io)? {
+                0 => break,
+                n => {
+                    file.write_all(&piece[..n]).map_err(io)?;
+                    (self.came)(n as u64);
+                }
+            }
+        }
+        file.sync_all().map_err(io)?;
+        self.prove(wheel, part)
+    }
+
+    /// A file with other bytes is not gone on with.
+    fn prove(&self, wheel: &Wheel, part: &Path) -> Result<(), Failure> {
+        let digest =
+            digest::of_file(part).map_err(|error| Failure::new(Cause::Other(Id::Host), error.to_string()))?;
+        if digest == format!("sha256:{}", wheel.sha256) {
+            return Ok(());
+        }
+        let size = fs::metadata(part).map_or(0, |it| it.len());
+        if size < wheel.bytes {
+            return Err(Failure::new(Cause::Reset, format!("{size} of {} bytes came", wheel.bytes)));
+        }
+        fs::remove_file(part).ok();
+        Err(Failure::new(Cause::Corrupt, format!("it came with {digest}, the lock has {}", wheel.sha256)))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn with(request: Request, authorization: Option<&str>) -> Request {
+    match authorization {
+        Some(value) => request.header("Authorization", value),
+        None => request,
+    }
+}
+
+fn host(address: &str) -> Option<&str> {
+    address.split("://").nth(1)?.split('/').next()
+}
+
+/// An address without its `user:password@`, and the header that says the same.
+fn without_credentials(address: &str) -> (String, Option<String>) {
+    let plain = faults::strip_credentials(address);
+    let given = host(address).and_then(|host| host.rsplit_once('@')).map(|(user, _)| decoded(user));
+    (plain, given.map(|user| format!("Basic {}", STANDARD.encode(user))))
+}
+
+/// Undoes the percent signs of an address: see RFC 3986, section 2.1.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_leave_the_address_for_the_header() {
+        let (address, header) = without_credentials("https://u:p%40x@index.example.org/simple");
+        assert_eq!(address, "https://index.example.org/simple");
+        assert_eq!(header.unwrap(), format!("Basic {}", STANDARD.encode("u:p@x")));
+        assert_eq!(without_credentials("https://index.example.org/a@b").1, None);
+    }
+}
