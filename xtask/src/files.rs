@@ -21,8 +21,9 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
 fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    forget_orphans(folder);
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = tempfile::Builder::new().prefix(&mark()).tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().set_permissions(Permissions::from_mode(mode))?;
         file.as_file().sync_all()?;
@@ -49,18 +50,31 @@ pub fn user_cache() -> PathBuf {
 /// Everybody may enter it: apt's unprivileged methods must.
 pub fn work_folder(parent: &Path) -> Result<TempDir> {
     std::fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
-    for name in names(parent).into_iter().filter(|name| is_orphan(name)) {
-        // Another process may be faster; mounts went with the process that made them.
-        std::fs::remove_dir_all(parent.join(name)).ok();
-    }
+    forget_orphans(parent);
     tempfile::Builder::new()
-        .prefix(&format!("work-{}-", std::process::id()))
+        .prefix(&mark())
         .permissions(Permissions::from_mode(0o755))
         .tempdir_in(parent)
         .with_context(|| format!("creating a folder in {}", parent.display()))
 }
 
-/// Whether a work folder's process is gone: `work-<pid>-…`.
+/// What the names of files and folders that are not finished begin with: they tell whose they are.
+fn mark() -> String {
+    format!("work-{}-", std::process::id())
+}
+
+/// Removes what processes that are gone were making in a folder.
+fn forget_orphans(folder: &Path) {
+    for name in names(folder).into_iter().filter(|name| is_orphan(name)) {
+        // Another process may be faster; mounts went with the process that made them.
+        let path = folder.join(name);
+        if std::fs::remove_file(&path).is_err() {
+            std::fs::remove_dir_all(&path).ok();
+        }
+    }
+}
+
+/// Whether the process is gone: `work-<pid>-…`.
 fn is_orphan(name: &str) -> bool {
     let pid = name.strip_prefix("work-").and_then(|rest| rest.split('-').next());
     pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
@@ -120,6 +134,9 @@ mod tests {
         let own = work_folder(dir.path()).unwrap();
         std::fs::create_dir(dir.path().join("work-4194305-x")).unwrap(); // above the kernel's largest id
         std::fs::create_dir(dir.path().join("0123456789abcdef")).unwrap();
+        std::fs::write(dir.path().join("work-4194306-y"), "half").unwrap();
+        write(&dir.path().join("whole"), b"1").unwrap();
+        assert!(!dir.path().join("work-4194306-y").exists());
         let second = work_folder(dir.path()).unwrap();
         assert!(own.path().exists() && second.path().exists());
         assert!(!dir.path().join("work-4194305-x").exists());
