@@ -1,12 +1,13 @@
 //! The bases that images stand on, as OCI layouts made straight from wheels: what is there, and what has to be made.
 
+use super::disk;
 use super::fetching::Meter;
 use super::secrets::indexes;
 use crate::catalog::{Catalog, Platform};
 use crate::engine::Engine;
 use crate::hold::Hold;
 use crate::lock::layers::{self, Layers, Recorded};
-use crate::lock::{Lock, Uv};
+use crate::lock::{Lock, Uv, Wheel};
 use crate::out::{Out, gigabytes};
 use crate::render::{self, Files as Rendered, VENV, VENV_TARGET};
 use crate::root::RootLayout;
@@ -17,6 +18,9 @@ use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// Bytes that the interpreter's layer needs in the cache while it is made.
+const BESIDE: u64 = 500_000_000;
 
 /// Bases by release.
 pub type Bases = BTreeMap<String, BaseLayout>;
@@ -117,7 +121,7 @@ impl Maker<'_> {
         if needs_python || !missing.is_empty() {
             // The sources of all packages are compiled together.
             let fetched = if needs_python { wanted.base.groups.iter().collect() } else { missing.clone() };
-            let files = self.fetch(&fetched)?;
+            let files = self.fetch(&fetched, &missing)?;
             self.convert(&wanted, &store, &missing, &files)?;
             if needs_python {
                 self.compile(&wanted, &store, &files, python, engine)?;
@@ -156,11 +160,20 @@ impl Maker<'_> {
         wanted.base.image(root, layers, &environment, self.lock.epoch)
     }
 
-    fn fetch(&self, groups: &[&Group]) -> Result<wheels::Files> {
+    /// Asks for room before anything is fetched: for the wheels that are not here, and for the layers that are not made.
+    fn check_room(&self, missing: &[&Group], wanted: &[&Wheel]) -> Result<()> {
+        let is_new = |wheel: &&&Wheel| !wheels::place(self.cache, wheel).exists();
+        let new: u64 = wanted.iter().filter(is_new).map(|wheel| wheel.bytes).sum();
+        let layers: u64 = missing.iter().flat_map(|group| &group.wheels).map(|wheel| wheel.bytes).sum();
+        disk::check(self.cache, new + layers + BESIDE)
+    }
+
+    fn fetch(&self, groups: &[&Group], missing: &[&Group]) -> Result<wheels::Files> {
         let mut wanted: Vec<_> =
             groups.iter().flat_map(|group| group.wheels.iter().chain(&group.others)).collect();
         wanted.sort_unstable_by_key(|wheel| &wheel.sha256);
         wanted.dedup();
+        self.check_room(missing, &wanted)?;
         let mut indexes = indexes();
         if indexes.is_empty() && wanted.iter().any(|wheel| !wheels::place(self.cache, wheel).exists()) {
             indexes.push(Uv::find(self.state, &|line| self.out.say(line))?.default_index()?);

@@ -112,10 +112,16 @@ impl<'a> Order<'a> {
         Ok(Prepared { root: root.to_owned(), ground, existing, plans, apt: apt.transpose()? })
     }
 
-    /// What makes the bases on a root: only the layers of a root that is bootstrapped are at hand.
-    fn maker(&self, ground: &Ground) -> Option<Maker<'_>> {
-        let is_here = matches!(ground, Ground::Made { .. });
-        (is_here && self.args.base.base_builder == BaseBuilder::Layers).then(|| Maker {
+    /// Whether the bases on some roots are made straight from wheels: only the layers of a root that is bootstrapped are at
+    /// hand.
+    pub fn from_layers(&self, roots: &[&str]) -> bool {
+        let is_made = |root: &&str| self.project.catalog.roots[*root].image.is_none();
+        self.args.base.base_builder == BaseBuilder::Layers && roots.iter().all(is_made)
+    }
+
+    /// What makes the bases on a root straight from wheels.
+    fn maker(&self, root: &str) -> Option<Maker<'_>> {
+        self.from_layers(&[root]).then(|| Maker {
             catalog: &self.project.catalog,
             lock: self.lock,
             files: self.files,
@@ -142,8 +148,7 @@ impl<'a> Order<'a> {
         plans: &[&Planned],
         looked: bool,
     ) -> Result<Bases> {
-        let (Some(maker), Ground::Made { root, .. }) = (self.maker(&prepared.ground), &prepared.ground)
-        else {
+        let (Some(maker), Ground::Made { root, .. }) = (self.maker(&prepared.root), &prepared.ground) else {
             return Ok(Bases::new());
         };
         let mut bases = Bases::new();
@@ -177,7 +182,7 @@ impl<'a> Order<'a> {
 
     fn plans(&self, existing: &Existing, chosen: &Chosen, ground: (&str, &Ground)) -> Result<Vec<Planned>> {
         let copied = self.project.copied()?;
-        let builder = match self.maker(ground.1) {
+        let builder = match self.maker(ground.0) {
             Some(maker) => format!("{} {}", wheels::RECIPE, maker.codec),
             None => "dockerfile".to_owned(),
         };
