@@ -323,7 +323,7 @@ pub enum Codec {
     /// As the wheels are: nothing is compressed again
     #[default]
     Splice,
-    /// zstd, once for every wheel: a tenth smaller, for publishing
+    /// zstd, once for every wheel: smaller, for publishing
     Zstd,
 }
 

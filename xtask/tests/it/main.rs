@@ -21,6 +21,8 @@ mod lint;
 mod linters;
 mod mlflow;
 mod order;
+mod packages;
+mod parity;
 mod proxy;
 mod publish;
 mod published;

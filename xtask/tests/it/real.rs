@@ -108,12 +108,12 @@ fn variants_share_the_layers_of_their_base_byte_for_byte() {
     let runtime = layers("runtime");
     let base = std::fs::read_to_string(project().join("images/2.15/base/Dockerfile")).unwrap();
     let last = base.rsplit("\nFROM root\n").next().unwrap();
-    // The root, and each COPY of the last stage.
+    // The root, a layer for each group of wheels, and what the interpreter makes of them with the constraints.
     let count = 1 + last.lines().filter(|line| line.starts_with("COPY ")).count();
-    assert!(count > 10, "{last}");
+    assert!((8..=10).contains(&count), "{last}");
     for variant in VARIANTS {
         assert_eq!(layers(variant)[..count], runtime[..count], "{variant}");
-        assert!((8..=26).contains(&layers(variant).len()), "{variant}");
+        assert!((8..=20).contains(&layers(variant).len()), "{variant}");
     }
     let (devel, debug) = (layers("devel"), layers("debug"));
     assert_eq!(debug[..devel.len() - 1], devel[..devel.len() - 1]);
