@@ -15,7 +15,7 @@ use crate::github;
 use crate::interrupt;
 use crate::out::{columns, word};
 use crate::plan::{Action, Chosen, Planned, bytes_to_fetch};
-use crate::problem::Id;
+use crate::problem::{Id, refuse};
 use crate::publish::candidate::check_revision;
 use crate::registry::Repository;
 use crate::root;
@@ -243,6 +243,10 @@ impl Run<'_> {
         let status = step.stream(|_, line| report.line(line))?;
         if !status.success() {
             let place = format!("build (log: {})", path.display());
+            if !self.engine.answers() {
+                let cure = "run the same command again: it starts the engine, and finished steps are kept";
+                return refuse(Id::Engine, place, "the private engine ended under the build", cure);
+            }
             return Err(faults::error(&place, &report.last_words(), Id::Build));
         }
         self.order.app.out.say(&times(&report.finish()));
