@@ -49,7 +49,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     if engine.is_new() && !app.dry_run {
         // It will have to hold everything: ask for room before anything is fetched.
         let roots: Vec<&str> = groups.iter().map(|(root, _)| root.as_str()).collect();
-        disk::check(app.state(), disk::needed(wheel_bytes, order.from_layers(&roots)))?;
+        disk::check(app.state(), disk::needed(wheel_bytes, order.makes_layers(&roots)))?;
     }
     app.start(&engine)?;
     let say = |line: &str| app.out.say(line);
@@ -179,7 +179,7 @@ impl Run<'_> {
         // An engine on another machine keeps its own accounts.
         if let Some(disk) = self.engine.disk()? {
             let new_bytes = bytes_to_fetch(&plans, &prepared.existing);
-            let from_layers = self.order.from_layers(&[&prepared.root]);
+            let from_layers = self.order.makes_layers(&[&prepared.root]);
             disk::enough(&disk.root, disk.free, disk::needed(new_bytes, from_layers))?;
         }
         for plan in &plans {

@@ -114,14 +114,14 @@ impl<'a> Order<'a> {
 
     /// Whether the bases on some roots are made straight from wheels: only the layers of a root that is bootstrapped are at
     /// hand.
-    pub fn from_layers(&self, roots: &[&str]) -> bool {
+    pub fn makes_layers(&self, roots: &[&str]) -> bool {
         let is_made = |root: &&str| self.project.catalog.roots[*root].image.is_none();
         self.args.base.base_builder == BaseBuilder::Layers && roots.iter().all(is_made)
     }
 
     /// What makes the bases on a root straight from wheels.
     fn maker(&self, root: &str) -> Option<Maker<'_>> {
-        self.from_layers(&[root]).then(|| Maker {
+        self.makes_layers(&[root]).then(|| Maker {
             catalog: &self.project.catalog,
             lock: self.lock,
             files: self.files,
