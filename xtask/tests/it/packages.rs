@@ -1,23 +1,17 @@
 //! What Python's own tools see in the image: the packages that an installer would have left.
 
-use crate::containers::{docker, image};
+use crate::containers::run;
 use crate::support::{Outcome, project};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-fn inside(script: &str) -> Outcome {
-    docker(&[
-        "run",
-        "--rm",
-        "--network",
-        "none",
-        "--env",
-        "ENTRYPOINT_QUIET=1",
-        &image("runtime"),
-        "sh",
-        "-c",
-        script,
-    ])
+/// What a command in a container says; a warning of the entry point is none of it.
+fn inside(command: &[&str]) -> Outcome {
+    run(&["--env=ENTRYPOINT_QUIET=1"], "runtime", command)
+}
+
+fn shell(script: &str) -> Outcome {
+    inside(&["sh", "-c", script])
 }
 
 /// Names and versions of the wheels in the lock.
@@ -35,9 +29,9 @@ fn locked() -> BTreeMap<String, String> {
 #[test]
 #[ignore = "needs the image"]
 fn uv_and_pip_see_what_is_locked_and_nothing_to_mend() {
-    inside("uv pip check && pip check").expect(0, &["All installed packages are compatible"]);
+    shell("uv pip check && pip check").expect(0, &["All installed packages are compatible"]);
     for list in ["uv pip list --format json", "pip list --format json"] {
-        let said: Value = serde_json::from_str(&inside(list).expect(0, &[]).stdout).unwrap();
+        let said: Value = serde_json::from_str(&shell(list).expect(0, &[]).stdout).unwrap();
         let found: BTreeMap<String, String> = said
             .as_array()
             .unwrap()
@@ -52,7 +46,7 @@ fn uv_and_pip_see_what_is_locked_and_nothing_to_mend() {
     // Nothing is fetched, since nothing is missing: the network is not there.
     let again =
         "uv pip install --offline torch==2.15.0 torchvision numpy && pip install --no-index torch numpy";
-    inside(again).expect(0, &["Checked 3 packages"]);
+    shell(again).expect(0, &["Checked 3 packages"]);
 }
 
 /// `RECORD` tells the files: an installer removes all of them, and their hashes are true but for what the base leaves out.
@@ -77,22 +71,11 @@ for d in m.distributions():
                 print(p)
 print(seen > 20000, wrong)
 "#;
-    let told = docker(&[
-        "run",
-        "--rm",
-        "--network",
-        "none",
-        "--env",
-        "ENTRYPOINT_QUIET=1",
-        &image("runtime"),
-        "python",
-        "-c",
-        script,
-    ]);
+    let told = inside(&["python", "-c", script]);
     assert_eq!(told.expect(0, &[]).stdout, "True 0\n");
     // Byte code of theirs may be left: no installer has written it.
     let removed = "uv pip uninstall --quiet sympy && pip uninstall --quiet --yes networkx && \
         test ! -e /opt/venv/bin/isympy && cd /opt/venv/lib/python3*/site-packages && echo gone && \
         find . -path './sympy*' -type f -not -name '*.pyc' -o -path './networkx*' -type f -not -name '*.pyc'";
-    assert_eq!(inside(removed).expect(0, &[]).stdout, "gone\n");
+    assert_eq!(shell(removed).expect(0, &[]).stdout, "gone\n");
 }
