@@ -3,19 +3,20 @@
 //! A zip entry's deflate stream, its CRC and its size are what a gzip member is made of (RFC 1952, section 2.2: a file may
 //! have many). So a wheel's bytes go into the layer as they are; they are unpacked only to be checked and hashed.
 
+use super::header::{BLOCK, headers};
+use super::splice::Splice;
 use super::tree::{Content, Node, Tree};
 use super::zip::{Archive, Entry};
 use crate::digest;
 use crate::interrupt;
 use anyhow::{Context, Result};
-use flate2::{Compress, Compression, Crc, Decompress, FlushCompress, FlushDecompress, Status};
+use flate2::{Crc, Decompress, FlushDecompress, Status};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
-use tar::{EntryType, Header};
 
 /// How the bytes of a layer are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,8 +61,7 @@ impl fmt::Display for Codec {
 }
 
 /// Bytes that are read, unpacked or gathered at once.
-const PIECE: usize = 1 << 18;
-const BLOCK: usize = 512;
+pub const PIECE: usize = 1 << 18;
 
 /// Writes a tree to a file, synced to the disk.
 ///
@@ -203,14 +203,15 @@ impl Layer {
 }
 
 /// A file that knows its digest and size.
-struct Hashed {
+pub struct Hashed {
     file: BufWriter<File>,
     hash: Sha256,
     size: u64,
 }
 
 impl Hashed {
-    fn new(file: File) -> Hashed {
+    /// Nothing is written yet.
+    pub fn new(file: File) -> Hashed {
         Hashed { file: BufWriter::with_capacity(PIECE, file), hash: Sha256::new(), size: 0 }
     }
 
@@ -231,93 +232,6 @@ impl Write for Hashed {
 
     fn flush(&mut self) -> std::io::Result<()> {
         self.file.flush()
-    }
-}
-
-/// The beginning of a gzip member: deflate, no name, no time, from no system in particular.
-const MEMBER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-/// The most that a stored block of a deflate stream holds.
-const STORED: usize = 0xffff;
-
-/// A gzip file of many members.
-struct Splice {
-    out: Hashed,
-    deflate: Compress,
-    /// What is made here and not in a member yet.
-    plain: Vec<u8>,
-}
-
-impl Splice {
-    fn new(file: File) -> Splice {
-        Splice {
-            out: Hashed::new(file),
-            deflate: Compress::new(Compression::best(), false),
-            plain: Vec::new(),
-        }
-    }
-
-    fn plain(&mut self, bytes: &[u8]) -> Result<()> {
-        self.plain.extend_from_slice(bytes);
-        if self.plain.len() > PIECE { self.flush() } else { Ok(()) }
-    }
-
-    /// Writes what was gathered as a member of its own.
-    fn flush(&mut self) -> Result<()> {
-        if self.plain.is_empty() {
-            return Ok(());
-        }
-        let mut packed = Vec::with_capacity(self.plain.len() + 64);
-        self.deflate.reset();
-        while self.deflate.compress_vec(
-            &self.plain[self.deflate.total_in() as usize..],
-            &mut packed,
-            FlushCompress::Finish,
-        )? != Status::StreamEnd
-        {
-            packed.reserve(self.plain.len());
-        }
-        let mut crc = Crc::new();
-        crc.update(&self.plain);
-        self.out.write_all(&MEMBER)?;
-        self.out.write_all(&packed)?;
-        self.trailer(crc.sum(), self.plain.len() as u64)?;
-        self.plain.clear();
-        Ok(())
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.flush()?;
-        Ok(self.out.write_all(&MEMBER)?)
-    }
-
-    /// A piece of an entry; what is not deflated becomes stored blocks.
-    fn piece(&mut self, bytes: &[u8], is_last: bool, is_deflated: bool) -> Result<()> {
-        if is_deflated {
-            return Ok(self.out.write_all(bytes)?);
-        }
-        for block in bytes.chunks(STORED) {
-            self.stored(block, false)?;
-        }
-        if is_last { self.stored(&[], true) } else { Ok(()) }
-    }
-
-    /// RFC 1951, section 3.2.4.
-    fn stored(&mut self, bytes: &[u8], is_last: bool) -> Result<()> {
-        let length = bytes.len() as u16;
-        self.out.write_all(&[u8::from(is_last)])?;
-        self.out.write_all(&length.to_le_bytes())?;
-        self.out.write_all(&(!length).to_le_bytes())?;
-        Ok(self.out.write_all(bytes)?)
-    }
-
-    fn end(&mut self, entry: &Entry) -> Result<()> {
-        self.trailer(entry.crc, entry.size)
-    }
-
-    fn trailer(&mut self, crc: u32, size: u64) -> Result<()> {
-        self.out.write_all(&crc.to_le_bytes())?;
-        // Modulo 2^32, as the format has it.
-        Ok(self.out.write_all(&(size as u32).to_le_bytes())?)
     }
 }
 
@@ -358,57 +272,4 @@ impl Unpacker {
             }
         }
     }
-}
-
-/// The blocks that stand before the bytes of a node.
-fn headers(path: &Path, node: &Node) -> Result<Vec<[u8; BLOCK]>> {
-    let mut header = Header::new_ustar();
-    let mut blocks = Vec::new();
-    let is_folder = matches!(node.content, Content::Folder);
-    let name = if is_folder { path.join("") } else { path.to_owned() };
-    if header.set_path(&name).is_err() {
-        blocks.extend(long_path(&name)?);
-    }
-    if let Content::Link(to) = &node.content {
-        header.set_link_name(to).with_context(|| format!("a link at {}", path.display()))?;
-    }
-    header.set_entry_type(match &node.content {
-        Content::Link(_) => EntryType::Symlink,
-        Content::Folder => EntryType::Directory,
-        Content::Made(_) | Content::Packed(..) => EntryType::Regular,
-    });
-    header.set_size(node.size());
-    finish(&mut header, node.mode, node.time);
-    blocks.push(*header.as_bytes());
-    Ok(blocks)
-}
-
-fn finish(header: &mut Header, mode: u32, time: u64) {
-    header.set_mode(mode);
-    header.set_uid(0);
-    header.set_gid(0);
-    header.set_mtime(time);
-    header.set_cksum();
-}
-
-/// What POSIX's pax format puts before a file whose path does not fit: a record `LENGTH path=VALUE`, which counts itself.
-fn long_path(name: &Path) -> Result<Vec<[u8; BLOCK]>> {
-    let value = format!(" path={}\n", name.display());
-    let mut length = value.len() + 1;
-    while length != value.len() + length.to_string().len() {
-        length = value.len() + length.to_string().len();
-    }
-    let record = format!("{length}{value}");
-    let mut header = Header::new_ustar();
-    header.set_path("pax")?;
-    header.set_entry_type(EntryType::XHeader);
-    header.set_size(record.len() as u64);
-    finish(&mut header, super::tree::FILE, 0);
-    let mut blocks = vec![*header.as_bytes()];
-    for part in record.as_bytes().chunks(BLOCK) {
-        let mut block = [0; BLOCK];
-        block[..part.len()].copy_from_slice(part);
-        blocks.push(block);
-    }
-    Ok(blocks)
 }

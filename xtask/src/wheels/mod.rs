@@ -5,10 +5,12 @@
 
 mod base;
 mod fetch;
+mod header;
 mod index;
 mod install;
 mod layer;
 mod metadata;
+mod splice;
 mod store;
 #[cfg(test)]
 mod tests;
