@@ -102,16 +102,18 @@ impl Images<'_> {
         Ok(serde_json::from_str(&step.args(ids.iter().copied()).read()?)?)
     }
 
-    /// Gives an image the names that are true of what was found in it.
+    /// An image and the names that are true of what was found in it; it has none of them yet.
     ///
     /// Errors: `E_IMAGE_DIFFERS` where the image does not tell what a name must tell.
-    pub fn tag(&self, from: &str, plan: &Planned, found: &Found) -> Result<Tagged> {
-        let truth = truth(from, (&plan.release, &plan.variant), found)?;
+    pub fn named(&self, image: &str, plan: &Planned, found: &Found) -> Result<Tagged> {
+        let truth = truth(image, (&plan.release, &plan.variant), found)?;
         let references = references(self.catalog, tags(self.catalog, &truth)?);
-        for reference in &references {
-            self.tag_step(from, reference).read()?;
-        }
-        Ok(Tagged { digest: self.digest(&references[0])?, references })
+        Ok(Tagged { digest: self.digest(image)?, references })
+    }
+
+    /// Gives an image its names.
+    pub fn tag(&self, from: &str, references: &[String]) -> Result<()> {
+        references.iter().try_for_each(|reference| self.tag_step(from, reference).read().map(drop))
     }
 
     /// The command that gives an image one name.

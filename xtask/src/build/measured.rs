@@ -20,7 +20,7 @@ pub struct Measured {
     pub digest: String,
     /// Its names, the most precise first.
     pub references: Vec<String>,
-    /// When it got them, in seconds since 1970.
+    /// When it was to get them, in seconds since 1970.
     pub built: u64,
     /// From the start of the command that built it to that moment.
     pub seconds: f64,

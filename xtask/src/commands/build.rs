@@ -261,8 +261,10 @@ impl Run<'_> {
             let copied = self.order.copied(plan);
             let size = size::check(images, plan, &candidate, &record, &copied)?;
             self.order.app.out.say(&size.to_string());
-            let tagged = images.tag(&candidate, plan, &record.found)?;
+            let tagged = images.named(&candidate, plan, &record.found)?;
+            // An image with names is not built again: what is kept of it must be there before they are.
             self.measured(plan, &tagged, size)?.keep(self.order.app.state())?;
+            images.tag(&candidate, &tagged.references)?;
             Ok(tagged)
         });
         images.untag(&candidate);
