@@ -2,6 +2,7 @@
 
 mod apt;
 mod attest;
+mod bench;
 mod build;
 mod catalog;
 mod cli;

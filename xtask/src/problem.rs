@@ -54,7 +54,6 @@ pub enum Id {
     Container,
     Locked,
     Check,
-    NotYet,
 }
 
 /// How the process ends, by the command contract.
@@ -94,7 +93,6 @@ impl Id {
         Id::WorkdirNotWritable,
         Id::NoRevision,
         Id::Wheel,
-        Id::NotYet,
         Id::LockStale,
         Id::RenderStale,
         Id::RootMoved,
@@ -174,7 +172,6 @@ impl Id {
             Id::Container => "E_CONTAINER",
             Id::Locked => "E_LOCKED",
             Id::Check => "E_CHECK",
-            Id::NotYet => "E_NOT_YET",
         }
     }
 

@@ -15,6 +15,7 @@ mod roots;
 mod secrets;
 pub mod size;
 mod sources;
+mod times;
 mod transfer;
 
 pub use bake::{Bake, candidate};
@@ -26,6 +27,7 @@ pub use outcome::{Outcome, judge, table};
 pub use progress::Phases;
 pub use report::Report;
 pub use roots::Roots;
-pub use secrets::Secrets;
+pub use secrets::{Secrets, indexes};
 pub use sources::apt_secrets;
+pub use times::Times;
 pub use transfer::Transfer;

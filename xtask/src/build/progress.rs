@@ -2,6 +2,7 @@
 //!
 //! `--progress=plain` is the one form that every buildx prints: `#12 [torch 1/1] RUN …`, `#12 3.4 text`, `#12 DONE 5.6s`.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ pub struct Vertex {
 }
 
 /// Where the time went, as spans of the wall clock: what runs in parallel is counted once.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phases {
     /// Until the last wheel was there.
     pub fetch: f64,
@@ -44,6 +45,19 @@ pub struct Phases {
     pub export: f64,
     /// Into the engine's store.
     pub unpack: f64,
+    /// To a registry, where the build itself sends it there.
+    pub push: f64,
+}
+
+impl std::ops::AddAssign for Phases {
+    fn add_assign(&mut self, other: Phases) {
+        self.fetch += other.fetch;
+        self.install += other.install;
+        self.copy += other.copy;
+        self.export += other.export;
+        self.unpack += other.unpack;
+        self.push += other.push;
+    }
 }
 
 /// A build as it is told line by line.
@@ -145,6 +159,7 @@ impl Progress {
             copy: (export - installed).as_secs_f64(),
             export: named("exporting layers"),
             unpack: named("unpacking"),
+            push: named("pushing"),
         }
     }
 }
@@ -168,7 +183,7 @@ fn starts_a_step(rest: &str) -> bool {
 
 /// The parts of an export that take long.
 fn is_export(name: &str) -> bool {
-    name == "exporting layers" || name.starts_with("unpacking to ")
+    name == "exporting layers" || name.starts_with("unpacking to ") || name.starts_with("pushing ")
 }
 
 /// Mount options say nothing to a person who waits, nor does the target, which a shared stage has by chance.

@@ -1,5 +1,6 @@
 //! Which images, and what is done with them.
 
+use crate::bench::{Case, Way};
 use crate::catalog::{Compression, Platform};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -97,6 +98,26 @@ pub struct Build {
     /// Fail when the smoke test finds no GPU
     #[arg(long)]
     pub require_gpu: bool,
+}
+
+/// `bench`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// The release [default: defaults.release of the catalog]
+    #[arg(long, value_name = "NAME")]
+    pub release: Option<String>,
+    /// How often everything is measured; the median counts
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// What ours is held against; may be given several times [default: both]
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub against: Vec<Way>,
+    /// Only this case and `cold`, which comes before each; may be given several times [default: all]
+    #[arg(long, value_enum, value_name = "CASE")]
+    pub case: Vec<Case>,
+    /// Another version that goes with the release's torch, for the case `torchvision`; without one, it is left out
+    #[arg(long, value_name = "VERSION")]
+    pub torchvision: Option<String>,
 }
 
 /// How bases are made.

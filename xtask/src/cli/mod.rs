@@ -9,7 +9,7 @@ mod usage;
 
 pub use container::{Container, K8s, Network, Run, Slurm};
 pub use host::Doctor;
-pub use images::{Base, BaseBuilder, Build, Codec, Matrix, Plan, Select, Smoke};
+pub use images::{Base, BaseBuilder, Bench, Build, Codec, Matrix, Plan, Select, Smoke};
 pub use registry::{Diff, Freshness, List, Nightly, Prune, Publish, Published, Require, Sign, Site, Size};
 
 use crate::catalog::Platform;
@@ -127,8 +127,8 @@ pub enum Command {
     /// Wheels and finished layers that are kept for the next build: status, prune
     #[command(subcommand)]
     Cache(Cache),
-    /// Ours against the plain Dockerfile, side by side [not built yet]
-    Bench,
+    /// Ours against the plain Dockerfile, side by side: an hour and 40 GB of disk
+    Bench(Bench),
     /// Everything that continuous integration checks
     Ci(Ci),
     /// Print a script that completes `cargo xtask …` and `xtask …` in a shell

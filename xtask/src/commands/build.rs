@@ -5,8 +5,8 @@ use super::order::{Order, Prepared, by_root};
 use super::push::Push;
 use super::smoke;
 use crate::build::{
-    self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, Transfer, candidate, disk, measured,
-    registry, size,
+    self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, Times, Transfer, candidate, disk,
+    measured, registry, size,
 };
 use crate::cli::Build as Args;
 use crate::engine::Engine;
@@ -22,6 +22,7 @@ use crate::root;
 use crate::runner::Step;
 use crate::smoke::Record;
 use anyhow::Result;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -62,7 +63,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         }),
         None => None,
     };
-    let run = Run { order: &order, engine: &engine, push, start };
+    let run = Run { order: &order, engine: &engine, push, start, times: RefCell::default() };
     let images = Images { engine: &engine, catalog: &project.catalog };
     if alone.as_ref().is_some_and(|alone| alone.died.is_some()) {
         images.forget_unfinished();
@@ -80,6 +81,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     if app.dry_run {
         return build::judge(outcomes);
     }
+    run.times.borrow().keep(app.state())?;
     for outcome in &mut outcomes {
         outcome.measured(app.state())?;
     }
@@ -99,9 +101,18 @@ struct Run<'a> {
     engine: &'a Engine,
     start: Instant,
     push: Option<Push<'a>>,
+    times: RefCell<Times>,
 }
 
 impl Run<'_> {
+    /// Does a part of the work, and adds the time that it took to a span.
+    fn timed<T>(&self, span: fn(&mut Times) -> &mut f64, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        *span(&mut self.times.borrow_mut()) += start.elapsed().as_secs_f64();
+        done
+    }
+
     /// Drops what needs an image that no registry gives here. With `--all` or `--keep-going` the rest is built.
     fn available(&self, root: &str, chosen: Chosen) -> Result<(Chosen, Vec<Outcome>)> {
         let needed = self.order.needed(root, &chosen);
@@ -125,7 +136,8 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         let order = self.order;
-        let mut prepared = order.prepare(self.engine, root, chosen, order.app.dry_run)?;
+        let mut prepared = self
+            .timed(|times| &mut times.root, || order.prepare(self.engine, root, chosen, order.app.dry_run))?;
         let there = self.already(&mut prepared)?;
         for plan in prepared.plans.iter().filter(|plan| plan.action == Action::Skip) {
             order.app.out.say(&format!("{} {}: nothing changed", plan.release, plan.variant));
@@ -190,7 +202,8 @@ impl Run<'_> {
                 word(plan.reason)
             ));
         }
-        let bases = self.order.bases(self.engine, prepared, &plans, false)?;
+        let bases =
+            self.timed(|times| &mut times.base, || self.order.bases(self.engine, prepared, &plans, false))?;
         let bake =
             |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, &bases, plans)?);
         match bake(&plans) {
@@ -225,7 +238,7 @@ impl Run<'_> {
                 (Action::Build, None) => self.prove(images, plan),
             };
             let result = result.and_then(|image| match &self.push {
-                Some(push) => push.send(plan, prepared, &image),
+                Some(push) => self.timed(|times| &mut times.push, || push.send(plan, prepared, &image)),
                 None => Ok(image),
             });
             match result {
@@ -240,7 +253,7 @@ impl Run<'_> {
     fn follow(&self, step: &Step) -> Result<()> {
         let (path, log) = self.order.app.log("build.log")?;
         let mut report = Report::new(&self.order.app.out, log);
-        let status = step.stream(|_, line| report.line(line))?;
+        let status = self.timed(|times| &mut times.bake, || step.stream(|_, line| report.line(line)))?;
         if !status.success() {
             let place = format!("build (log: {})", path.display());
             if !self.engine.answers() {
@@ -249,7 +262,9 @@ impl Run<'_> {
             }
             return Err(faults::error(&place, &report.last_words(), Id::Build));
         }
-        self.order.app.out.say(&times(&report.finish()));
+        let phases = report.finish();
+        self.order.app.out.say(&spans(&phases));
+        self.times.borrow_mut().phases += phases;
         Ok(())
     }
 
@@ -278,7 +293,8 @@ impl Run<'_> {
     fn smoke(&self, engine: &Engine, plan: &Planned, image: &str) -> Result<Record> {
         self.order.app.out.say(&format!("smoke test of {} {}", plan.release, plan.variant));
         let request = self.order.request(plan, image);
-        let record = request.run(engine, |line| self.order.app.out.say(&format!("  {line}")))?;
+        let say = |line: &str| self.order.app.out.say(&format!("  {line}"));
+        let record = self.timed(|times| &mut times.smoke, || request.run(engine, say))?;
         self.order.app.out.say(&smoke::text(&record));
         Ok(record)
     }
@@ -290,7 +306,7 @@ impl Run<'_> {
 }
 
 /// The spans of a build in one line.
-fn times(phases: &Phases) -> String {
+fn spans(phases: &Phases) -> String {
     format!(
         "times: fetch {:.1} s, install {:.1} s, join {:.1} s, export {:.1} s, unpack {:.1} s",
         phases.fetch, phases.install, phases.copy, phases.export, phases.unpack

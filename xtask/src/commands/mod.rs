@@ -1,5 +1,6 @@
 //! One file a command: each reads what it needs, calls the modules, and says what came of it.
 
+mod bench;
 mod build;
 mod cache;
 mod check;
@@ -31,7 +32,6 @@ use crate::files;
 use crate::hold::Hold;
 use crate::http::{Client, Policy, RealClock, Retry};
 use crate::out::Out;
-use crate::problem::{Id, refuse};
 use crate::processes;
 use crate::project::Project;
 use crate::registry::Registry;
@@ -193,17 +193,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Prune(args) => prune::run(&app, &args),
         Command::Diff(args) => contents::diff(&app, &args),
         Command::Size(args) => contents::size(&app, &args),
-        Command::Bench => not_yet("bench"),
+        Command::Bench(args) => bench::run(&app, &args),
         Command::Completions(args) => completions::run(&app, &args),
     }
-}
-
-/// Ends a command that is declared and not built.
-fn not_yet(command: &str) -> Result<()> {
-    refuse(
-        Id::NotYet,
-        format!("cargo xtask {command}"),
-        "this is not built yet",
-        "`cargo xtask --help` tells what is",
-    )
 }

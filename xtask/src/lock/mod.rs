@@ -5,7 +5,7 @@ mod update;
 mod uv;
 mod wheels;
 
-pub use update::{Update, update};
+pub use update::{Update, other_wheel, update};
 pub use uv::Uv;
 
 use crate::catalog::{Catalog, Platform};

@@ -7,7 +7,7 @@ use crate::problem::{Id, refuse};
 use crate::resolve::{Channel, Resolved};
 use crate::root::{self, RootSpec};
 use crate::tiers::tiers;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread::ScopedJoinHandle;
@@ -69,6 +69,25 @@ pub fn update(
     })?;
     lock_roots(catalog, resolved, &mut lock, update, same)?;
     Ok(lock)
+}
+
+/// The wheel that a version of one of a release's packages has on a platform; the others keep theirs.
+///
+/// Errors: `E_NO_WHEEL_CHANNEL` with uv's explanation where it does not go with them; `E_NETWORK`, `E_TLS`, `E_TOOL`.
+pub fn other_wheel(
+    uv: &Uv,
+    release: &LockedRelease,
+    platform: Platform,
+    name: &str,
+    version: &str,
+) -> Result<Wheel> {
+    let fixed: Vec<Wheel> = release.wheels(platform)?.iter().filter(|it| it.name != name).cloned().collect();
+    let wanted = format!("{name}=={version}\n");
+    let found = wheels::parse(&uv.resolve(&wanted, &fixed, &release.facts.python, platform)?)?;
+    found
+        .into_iter()
+        .find(|wheel| wheel.name == name)
+        .with_context(|| format!("uv resolved {wanted} to nothing"))
 }
 
 /// Makes the roots and the layers of packages on them, but for those whose input, by its name, is the `same` as in an old

@@ -18,7 +18,7 @@ mod tree;
 mod zip;
 
 pub use base::{Base, Files, Group, PYTHON, RECIPE};
-pub use fetch::{Fetch, place};
+pub use fetch::{FOLDER, Fetch, place};
 pub use install::Venv;
 pub use layer::{Codec, Written, pack};
 pub use store::{Image, Layer, Store};

@@ -32,6 +32,7 @@ const ORDER: &[&str] = &[
     "smoke",
     "attest",
     "build",
+    "bench",
     "publish",
     "site",
     "doctor",

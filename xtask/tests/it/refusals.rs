@@ -177,16 +177,6 @@ fn a_tag_that_lies_about_its_fields_is_refused() {
 }
 
 #[test]
-fn a_command_that_is_not_built_yet_says_so() {
-    let commands = "bench";
-    let copy = Copy::new();
-    for command in commands.split('|') {
-        let words: Vec<&str> = command.split(' ').collect();
-        copy.xtask(&words).expect(2, &["error[E_NOT_YET]: cargo xtask ", words[0]]);
-    }
-}
-
-#[test]
 fn a_named_ca_that_is_not_there_stops_before_an_engine_starts() {
     let copy = Copy::new();
     let args = ["build", "--variant", "runtime", "--ca-cert", "/no/such/ca.pem"];

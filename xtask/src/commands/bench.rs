@@ -1,0 +1,329 @@
+//! `bench`: ours against the plain Dockerfile, side by side on one engine.
+
+use super::App;
+use super::order::by_root;
+use crate::bench::{self, Bed, Case, Meter, Plain, Rates, Registry, Sample, Way};
+use crate::build::{Roots, Secrets, Times, disk, indexes};
+use crate::catalog::Platform;
+use crate::cli::{Bench as Args, Select};
+use crate::engine::{Choice, Engine};
+use crate::github;
+use crate::lock::{Lock, Uv, Wheel, other_wheel};
+use crate::out::{columns, word};
+use crate::problem::{Id, refuse};
+use crate::project::Project;
+use crate::root::{Ground, RootLayout};
+use crate::runner::{Step, tail};
+use crate::tiers::Stacks;
+use crate::wheels;
+use anyhow::Result;
+use clap::ValueEnum;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Peak bytes on disk for each byte of wheels: two images of the plain Dockerfile, each unpacked, compressed and in the
+/// registry, beside what pip keeps.
+const PEAK: f64 = 12.0;
+
+/// Measures every case that was asked for, as often as was asked for, and tells the medians.
+pub fn run(app: &App, args: &Args) -> Result<()> {
+    let project = app.project()?;
+    let (lock, _) = project.proved()?;
+    let release = args.release.as_ref().unwrap_or(&project.catalog.defaults.release);
+    project.catalog.release(release)?;
+    let plan = plan(args);
+    if app.dry_run {
+        let lines: Vec<String> =
+            plan.iter().map(|(way, case)| format!("{} {}", word(way), word(case))).collect();
+        return app.out.result(&lines.join("\n"), &plan);
+    }
+    if app.choice() == Choice::Docker {
+        let cure = "leave --engine away: a private engine of its own is started and removed";
+        return refuse(
+            Id::Usage,
+            "--engine docker",
+            "the engine is emptied between builds: never yours",
+            cure,
+        );
+    }
+    let _alone = app.alone()?;
+    let folder = app.state().join("bench");
+    let ground = Grounds { app, project: &project, lock: &lock, release, args, folder: &folder };
+    ground.clear()?;
+    let measured = ground.measure(&plan);
+    let cleared = ground.clear();
+    let (rates, samples) = measured?;
+    cleared?;
+    tell(app, &rates, &bench::cells(&samples, &rates))
+}
+
+/// Ways and cases in their order. Whatever is asked for, a way begins with `cold`: the others stand on it; and ours comes
+/// first: it makes the root that all share.
+fn plan(args: &Args) -> Vec<(Way, Case)> {
+    let wanted = |case: &Case| *case == Case::Cold || args.case.is_empty() || args.case.contains(case);
+    let against = |way: &Way| *way == Way::Ours || args.against.is_empty() || args.against.contains(way);
+    let possible = |case: &Case| *case != Case::Torchvision || args.torchvision.is_some();
+    let ways = Way::value_variants().iter().copied().filter(against);
+    let cases = |way: Way| {
+        // What ours is held against is run with it.
+        let needed = move |case: &Case| {
+            wanted(case)
+                || (way == Way::Plain
+                    && Case::value_variants().iter().any(|it| wanted(it) && it.of_plain() == *case))
+        };
+        let all = Case::value_variants().iter().copied();
+        all.filter(move |case| way.runs(*case) && possible(case) && needed(case))
+            .map(move |case| (way, case))
+            .collect::<Vec<_>>()
+    };
+    ways.flat_map(cases).collect()
+}
+
+/// Everything that a measurement stands on.
+struct Grounds<'a> {
+    app: &'a App,
+    project: &'a Project,
+    lock: &'a Lock,
+    release: &'a str,
+    args: &'a Args,
+    /// Holds an engine, a cache, a registry and a copy of the project, of this run alone.
+    folder: &'a Path,
+}
+
+type Samples = BTreeMap<(Case, Way), Vec<Sample>>;
+
+impl Grounds<'_> {
+    fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.folder.join("cache")
+    }
+
+    /// Takes everything away that this run or one that was killed has made.
+    fn clear(&self) -> Result<()> {
+        if self.folder.exists() {
+            self.prune().taking_back().read()?;
+            std::fs::remove_dir_all(self.folder)?;
+        }
+        Ok(())
+    }
+
+    fn measure(&self, plan: &[(Way, Case)]) -> Result<(Rates, Samples)> {
+        let platform = Platform::host();
+        let wheels = self.lock.releases[self.release].wheels(platform)?;
+        let bytes = wheels.iter().map(|wheel| wheel.bytes).sum::<u64>() as f64;
+        std::fs::create_dir_all(self.state())?;
+        disk::check(self.folder, (bytes * PEAK) as u64)?;
+        let say = |line: &str| self.app.out.say(line);
+        let engine = Engine::find(Choice::Private, &self.state(), self.project.suite())?;
+        let mut indexes = indexes();
+        let uv = Uv::find(self.app.state(), &say)?;
+        if indexes.is_empty() {
+            indexes.push(uv.default_index()?);
+        }
+        self.app.out.say("how fast are network and disk?");
+        // The wheel in the middle of the bytes: neither a page of text nor a minute.
+        let mut sizes: Vec<&Wheel> = wheels.iter().collect();
+        sizes.sort_unstable_by_key(|wheel| wheel.bytes.abs_diff(200_000_000));
+        let rates = Rates::measure(sizes[0], &indexes, self.folder, &say)?;
+        let other = self.args.torchvision.as_deref();
+        let other = other.map(|version| {
+            other_wheel(&uv, &self.lock.releases[self.release], platform, "torchvision", version)
+        });
+        let other = other.transpose()?;
+        let mut samples = Samples::new();
+        for number in 1..=self.args.runs {
+            for way in Way::value_variants() {
+                let cases: Vec<Case> = plan.iter().filter(|it| it.0 == *way).map(|it| it.1).collect();
+                if !cases.is_empty() {
+                    self.app.out.say(&format!("── run {number} of {}: {}", self.args.runs, word(way)));
+                    self.one(*way, &cases, &engine, other.as_ref(), &mut samples)?;
+                }
+            }
+        }
+        Ok((rates, samples))
+    }
+
+    /// All cases of one way, from an empty engine and an empty cache on.
+    fn one(
+        &self,
+        way: Way,
+        cases: &[Case],
+        engine: &Engine,
+        other: Option<&Wheel>,
+        samples: &mut Samples,
+    ) -> Result<()> {
+        let say = |line: &str| self.app.out.say(line);
+        let bed = Bed::make(&self.project.catalog, &self.folder.join("project"))?;
+        let registry = self.folder.join("registry");
+        if registry.exists() {
+            std::fs::remove_dir_all(&registry)?;
+        }
+        std::fs::create_dir_all(&registry)?;
+        let registry = Registry::start(self.app.state(), self.project.suite(), &registry, &say)?;
+        self.empty(engine)?;
+        let meter = Meter { folder: self.folder, registry: &registry };
+        for case in cases {
+            if *case == Case::Wheels && way != Way::Plain {
+                self.empty_of_layers(engine)?;
+            }
+            bed.change(*case, self.release, Platform::host(), other)?;
+            let build: &dyn Fn() -> Result<Times> = match way {
+                Way::Plain => &|| self.plain(engine, &registry, *case),
+                Way::Ours | Way::Dockerfile => &|| self.ours(&bed, &registry, way, *case),
+            };
+            if way != Way::Plain {
+                self.follow(&xtask(&bed.catalog(), &self.state(), &["render"]))?;
+            }
+            let (times, whole, usage) = meter.measure(build)?;
+            let sample = match way {
+                Way::Plain => Plain::sample(times),
+                Way::Ours | Way::Dockerfile => ours(times, *case, whole),
+            };
+            self.app.out.say(&format!("{whole:7.1} s  {} {}", word(way), word(case)));
+            samples.entry((*case, way)).or_default().push(Sample { whole, usage, ..sample });
+        }
+        Ok(())
+    }
+
+    /// An engine that holds nothing, and runs.
+    fn empty(&self, engine: &Engine) -> Result<()> {
+        if self.cache().exists() {
+            std::fs::remove_dir_all(self.cache())?;
+        }
+        self.restart(engine)
+    }
+
+    fn restart(&self, engine: &Engine) -> Result<()> {
+        self.prune().read()?;
+        engine.up(&|line| self.app.out.say(line))
+    }
+
+    /// The same, but the wheels stay.
+    fn empty_of_layers(&self, engine: &Engine) -> Result<()> {
+        for name in crate::files::names(&self.cache()).iter().filter(|name| *name != wheels::FOLDER) {
+            let path = self.cache().join(name);
+            if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+        }
+        self.restart(engine)
+    }
+
+    /// A build of ours, into the engine and then the registry.
+    fn ours(&self, bed: &Bed, registry: &Registry, way: Way, case: Case) -> Result<Times> {
+        let variants = self.project.catalog.variants_in_order();
+        let variant = if case == Case::Variant { variants.last() } else { variants.first() };
+        let builder = if way == Way::Ours { "layers" } else { "dockerfile" };
+        let cache = self.cache().display().to_string();
+        let words = [
+            "build",
+            "--release",
+            self.release,
+            "--variant",
+            variant.unwrap_or(&""),
+            "--push",
+            "--allow-dirty",
+        ];
+        let step = xtask(&bed.catalog(), &self.state(), &words).args([
+            "--registry",
+            &registry.address,
+            "--base-builder",
+            builder,
+            "--cache-dir",
+            &cache,
+        ]);
+        self.follow(&step)?;
+        Times::read(&self.state())
+    }
+
+    fn plain(&self, engine: &Engine, registry: &Registry, case: Case) -> Result<Times> {
+        let folder = self.folder.join("plain");
+        std::fs::create_dir_all(&folder)?;
+        let plain = Plain {
+            engine,
+            root: &self.root()?,
+            trio: &self.lock.releases[self.release].facts.trio(),
+            secrets: &Secrets::gather(None, &self.state())?,
+            folder: &folder,
+            name: format!("{}/plain:{}", registry.address, self.release),
+            out: &self.app.out,
+        };
+        plain.build(if case == Case::File { "another" } else { "one" }, case == Case::Wheels)
+    }
+
+    /// The root of the release, which is there: ours stands on it too.
+    fn root(&self) -> Result<RootLayout> {
+        let chosen = vec![(self.release.to_owned(), self.project.catalog.variants_in_order()[0].to_owned())];
+        let (root, _) = by_root(self.project, &chosen, &Select::default())?.remove(0);
+        let roots = Roots {
+            catalog: &self.project.catalog,
+            lock: self.lock,
+            platform: Platform::host(),
+            sources: None,
+            state: &self.state(),
+            say: &|line| self.app.out.say(line),
+        };
+        match roots.provide(&root, &Stacks::default(), false)? {
+            Ground::Made { root, .. } => Ok(root),
+            Ground::Image(reference) => {
+                let cure = "measure a release whose root is bootstrapped";
+                refuse(Id::Usage, "--release", format!("{} stands on {reference}", self.release), cure)
+            }
+        }
+    }
+
+    /// Empties the engine, whatever it holds.
+    fn prune(&self) -> Step {
+        xtask(&self.project.catalog.file, &self.state(), &["engine", "prune"])
+    }
+
+    /// Runs a command of this program and lets people see what it says.
+    fn follow(&self, step: &Step) -> Result<()> {
+        let mut said = String::new();
+        let status = step.stream(|_, line| {
+            said.push_str(&format!("{line}\n"));
+            self.app.out.say(&format!("  {line}"));
+        })?;
+        if status.success() {
+            return Ok(());
+        }
+        let what = format!("`{}` failed:\n{}", step.to_line(), tail(&said, 10));
+        refuse(Id::Check, "bench", what, "correct the cause, and run the same command again")
+    }
+}
+
+/// A command of this program for another catalog and another state.
+fn xtask(catalog: &Path, state: &Path, words: &[&str]) -> Step {
+    let own = std::env::current_exe().unwrap_or_default().display().to_string();
+    let [file, state] = [catalog, state].map(|path| path.display().to_string());
+    Step::new("a build that is measured", [own]).args(words.iter().copied()).args([
+        "--file",
+        &file,
+        "--state",
+        &state,
+        "--engine",
+        "private",
+        "--allow-unverified",
+    ])
+}
+
+/// What a build of ours took. It goes through this machine's engine, where it is proved, on its way to the registry.
+fn ours(times: Times, case: Case, whole: f64) -> Sample {
+    let (local, registry) = match case {
+        Case::Unchanged => (whole, whole),
+        _ => (times.base + times.bake, times.base + times.bake + times.push),
+    };
+    Sample { local, registry, times, ..Sample::default() }
+}
+
+fn tell(app: &App, rates: &Rates, cells: &[bench::Cell]) -> Result<()> {
+    let (ratios, phases, usage) = (bench::ratios(cells), bench::phases(cells), bench::usage(cells));
+    let machine = bench::machine(rates);
+    github::summarize("Ours against the plain Dockerfile", &ratios);
+    github::summarize("Where the time went, in seconds", &phases);
+    github::summarize("What was used", &usage);
+    let text = [machine.clone(), columns(&ratios), columns(&phases), columns(&usage)].join("\n\n");
+    app.out.result(&text, &json!({"machine": machine, "rates": rates, "cells": cells}))
+}
