@@ -76,6 +76,26 @@ impl Case {
     }
 }
 
+/// Ways and cases in the order in which they are run; none named means all. Ours is always there and comes first: it makes
+/// the root that all share; and a way begins with `cold`, which its other cases stand on.
+pub fn plan(against: &[Way], cases: &[Case], other_torchvision: bool) -> Vec<(Way, Case)> {
+    let wanted = |case: &Case| {
+        let asked = *case == Case::Cold || cases.is_empty() || cases.contains(case);
+        asked && (*case != Case::Torchvision || other_torchvision)
+    };
+    let held_against =
+        |case: &Case| Case::value_variants().iter().any(|it| wanted(it) && it.of_plain() == *case);
+    let has = |way: Way, case: &Case| {
+        way.runs(*case) && if way == Way::Plain { held_against(case) } else { wanted(case) }
+    };
+    let ways = Way::value_variants().iter().copied();
+    ways.filter(|way| *way == Way::Ours || against.is_empty() || against.contains(way))
+        .flat_map(|way| {
+            Case::value_variants().iter().filter(move |case| has(way, case)).map(move |case| (way, *case))
+        })
+        .collect()
+}
+
 /// One build as it was measured: seconds of the wall clock, and what was used meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sample {
@@ -94,6 +114,20 @@ pub struct Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_case_is_held_against_is_run_with_it() {
+        let all = plan(&[], &[], false);
+        assert_eq!((all.len(), all[0]), (14, (Way::Ours, Case::Cold)));
+        let one = [
+            (Way::Ours, Case::Cold),
+            (Way::Ours, Case::Torchvision),
+            (Way::Plain, Case::Cold),
+            (Way::Plain, Case::Wheels),
+        ];
+        assert_eq!(plan(&[Way::Plain], &[Case::Torchvision], true), one);
+        assert_eq!(plan(&[Way::Ours], &[Case::Torchvision], false), one[..1]);
+    }
 
     #[test]
     fn every_case_has_a_plain_one_that_is_run() {

@@ -8,6 +8,7 @@ use crate::catalog::Platform;
 use crate::cli::{Bench as Args, Select};
 use crate::engine::{Choice, Engine};
 use crate::github;
+use crate::interrupt;
 use crate::lock::{Lock, Uv, Wheel, other_wheel};
 use crate::out::{columns, word};
 use crate::problem::{Id, refuse};
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// Peak bytes on disk for each byte of wheels: two images of the plain Dockerfile, each unpacked, compressed and in the
 /// registry, beside what pip keeps.
-const PEAK: f64 = 12.0;
+const PEAK: f64 = 10.0;
 
 /// Measures every case that was asked for, as often as was asked for, and tells the medians.
 pub fn run(app: &App, args: &Args) -> Result<()> {
@@ -32,7 +33,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let (lock, _) = project.proved()?;
     let release = args.release.as_ref().unwrap_or(&project.catalog.defaults.release);
     project.catalog.release(release)?;
-    let plan = plan(args);
+    let plan = bench::plan(&args.against, &args.case, args.torchvision.is_some());
     if app.dry_run {
         let lines: Vec<String> =
             plan.iter().map(|(way, case)| format!("{} {}", word(way), word(case))).collect();
@@ -51,33 +52,12 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let folder = app.state().join("bench");
     let ground = Grounds { app, project: &project, lock: &lock, release, args, folder: &folder };
     ground.clear()?;
+    interrupt::leaves("what the bench made stays on disk until the next one");
     let measured = ground.measure(&plan);
     let cleared = ground.clear();
     let (rates, samples) = measured?;
     cleared?;
     tell(app, &rates, &bench::cells(&samples, &rates))
-}
-
-/// Ways and cases in their order. Whatever is asked for, a way begins with `cold`: the others stand on it; and ours comes
-/// first: it makes the root that all share.
-fn plan(args: &Args) -> Vec<(Way, Case)> {
-    let wanted = |case: &Case| *case == Case::Cold || args.case.is_empty() || args.case.contains(case);
-    let against = |way: &Way| *way == Way::Ours || args.against.is_empty() || args.against.contains(way);
-    let possible = |case: &Case| *case != Case::Torchvision || args.torchvision.is_some();
-    let ways = Way::value_variants().iter().copied().filter(against);
-    let cases = |way: Way| {
-        // What ours is held against is run with it.
-        let needed = move |case: &Case| {
-            wanted(case)
-                || (way == Way::Plain
-                    && Case::value_variants().iter().any(|it| wanted(it) && it.of_plain() == *case))
-        };
-        let all = Case::value_variants().iter().copied();
-        all.filter(move |case| way.runs(*case) && possible(case) && needed(case))
-            .map(move |case| (way, case))
-            .collect::<Vec<_>>()
-    };
-    ways.flat_map(cases).collect()
 }
 
 /// Everything that a measurement stands on.
@@ -102,10 +82,13 @@ impl Grounds<'_> {
         self.folder.join("cache")
     }
 
-    /// Takes everything away that this run or one that was killed has made.
+    /// Takes everything away that this run or one that was killed has made; who does not want to wait has the engine
+    /// stopped alone.
     fn clear(&self) -> Result<()> {
-        if self.folder.exists() {
-            self.prune().taking_back().read()?;
+        if interrupt::check().is_err() {
+            self.engine("down").taking_back().read()?;
+        } else if self.folder.exists() {
+            self.engine("prune").read()?;
             std::fs::remove_dir_all(self.folder)?;
         }
         Ok(())
@@ -164,11 +147,11 @@ impl Grounds<'_> {
         }
         std::fs::create_dir_all(&registry)?;
         let registry = Registry::start(self.app.state(), self.project.suite(), &registry, &say)?;
-        self.empty(engine)?;
+        self.empty()?;
         let meter = Meter { folder: self.folder, registry: &registry };
         for case in cases {
             if *case == Case::Wheels && way != Way::Plain {
-                self.empty_of_layers(engine)?;
+                self.empty_of_layers()?;
             }
             bed.change(*case, self.release, Platform::host(), other)?;
             let build: &dyn Fn() -> Result<Times> = match way {
@@ -190,25 +173,25 @@ impl Grounds<'_> {
     }
 
     /// An engine that holds nothing, and runs.
-    fn empty(&self, engine: &Engine) -> Result<()> {
+    fn empty(&self) -> Result<()> {
         if self.cache().exists() {
             std::fs::remove_dir_all(self.cache())?;
         }
-        self.restart(engine)
+        self.restart()
     }
 
-    fn restart(&self, engine: &Engine) -> Result<()> {
-        self.prune().read()?;
-        engine.up(&|line| self.app.out.say(line))
+    fn restart(&self) -> Result<()> {
+        self.engine("prune").read()?;
+        self.engine("up").read().map(drop)
     }
 
     /// The same, but the wheels stay.
-    fn empty_of_layers(&self, engine: &Engine) -> Result<()> {
+    fn empty_of_layers(&self) -> Result<()> {
         for name in crate::files::names(&self.cache()).iter().filter(|name| *name != wheels::FOLDER) {
             let path = self.cache().join(name);
             if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
         }
-        self.restart(engine)
+        self.restart()
     }
 
     /// A build of ours, into the engine and then the registry.
@@ -274,9 +257,9 @@ impl Grounds<'_> {
         }
     }
 
-    /// Empties the engine, whatever it holds.
-    fn prune(&self) -> Step {
-        xtask(&self.project.catalog.file, &self.state(), &["engine", "prune"])
+    /// A command for the engine of the bench.
+    fn engine(&self, action: &str) -> Step {
+        xtask(&self.project.catalog.file, &self.state(), &["engine", action])
     }
 
     /// Runs a command of this program and lets people see what it says.
