@@ -96,7 +96,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ("cargo xtask site", "with what builds here have measured"),
             (
                 "cargo xtask site --out pages --registry registry.example.org/team",
-                "a checkout of a branch to serve",
+                "what is published there, into a checkout of a branch to serve",
             ),
         ],
     ),

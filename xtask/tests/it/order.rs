@@ -102,6 +102,25 @@ fn a_plan_can_be_made_against_a_registry() {
     doubles.say("imagetools", "401 Unauthorized").run(&args, &[]).expect(3, &["error[E_REGISTRY_AUTH]"]);
 }
 
+/// A night has the patience that was given, in each of its steps, and what stands in its way is no failure of an image.
+#[test]
+fn a_night_without_a_registry_is_a_night_that_cannot_be() {
+    let doubles = Doubles::new().say("imagetools", "connection refused").say("imagetools.rc", "1");
+    let night = ["nightly", "--variant", "runtime", "--registry", "registry.example.org"];
+    let outcome = doubles.run(&[&night[..], &["--retry-budget", "0s"]].concat(), &[]);
+    outcome.expect(
+        3,
+        &["error[E_NETWORK]", "once more in 0 s", "--retry-budget 0s", "error[E_HOST]: what changed: "],
+    );
+    assert_eq!((outcome.stderr.matches("error[E_NETWORK]").count(), doubles.calls()), (3, vec![]));
+    let planned = doubles.run(&[&night[..], &["--dry-run", "--verbose", "--cache-dir", "c"]].concat(), &[]);
+    let lines: Vec<&str> =
+        planned.expect(0, &[]).stdout.lines().filter(|line| !line.starts_with('#')).collect();
+    let cache = format!("--cache-dir {} ", doubles.copy.path("c").display());
+    let all = lines.iter().all(|line| line.contains(&cache) && line.ends_with("--retry-budget 3m --verbose"));
+    assert!(all && lines.len() == 6, "{lines:#?}");
+}
+
 #[test]
 fn nothing_changed_means_nothing_is_done() {
     let doubles = Doubles::new();

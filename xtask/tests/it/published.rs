@@ -333,11 +333,14 @@ fn a_night_is_one_command() {
     write("imagetools", "not found");
     write("imagetools.rc", "1");
     let night = || run(&market, &["nightly", "--variant", "runtime", "--max-age", "1h"]);
-    night().expect(0, &["all 5 steps passed", "moved", "not-gpu-tested"]);
+    night().expect(0, &["all 6 steps passed", "moved", "not-gpu-tested", "1 of 16 images are published"]);
     let tags = market.tags();
     assert!(!tags.is_empty() && tags.values().all(|it| *it == digest), "{tags:?}");
-    night().expect(0, &["all 5 steps passed"]);
-    assert_eq!(market.tags(), tags, "the same again moves nothing");
+    let history = || std::fs::read_to_string(market.doubles.copy.path("target/site/history.jsonl")).unwrap();
+    let before = history();
+    assert!(before.lines().count() == 1 && before.contains(&digest), "{before}");
+    night().expect(0, &["all 6 steps passed"]);
+    assert_eq!((market.tags(), history()), (tags, before), "the same again moves nothing");
     // Without a GPU, nothing moves where one is demanded.
     let gpu = run(&market, &["nightly", "--variant", "runtime", "--gpus", "all"]);
     gpu.expect(1, &["E_NOT_GPU_TESTED", "error[E_CHECK]: smoke test of 2.15 runtime"]);
