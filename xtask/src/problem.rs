@@ -54,6 +54,7 @@ pub enum Id {
     Container,
     Locked,
     Check,
+    Internal,
     NotYet,
 }
 
@@ -108,6 +109,7 @@ impl Id {
         Id::StaleTag,
         Id::Signature,
         Id::SizeBudget,
+        Id::Internal,
         Id::GpuNotAttached,
         Id::Digest,
         Id::WheelHash,
@@ -174,6 +176,7 @@ impl Id {
             Id::Container => "E_CONTAINER",
             Id::Locked => "E_LOCKED",
             Id::Check => "E_CHECK",
+            Id::Internal => "E_INTERNAL",
             Id::NotYet => "E_NOT_YET",
         }
     }
@@ -193,6 +196,7 @@ impl Id {
             | Id::SizeBudget
             | Id::StaleTag
             | Id::Signature
+            | Id::Internal
             | Id::NotGpuTested => Exit::Failed,
             Id::WheelHash
             | Id::Digest

@@ -1,7 +1,8 @@
 //! Sizes and times of every image that there has been: a line of JSON each, which lies beside the pages.
 
 use super::{Figures, Package};
-use anyhow::{Context, Result};
+use crate::problem::{Id, Problem, Refusal};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,10 +52,16 @@ pub struct History(Vec<Point>);
 impl History {
     /// Reads the lines of a file.
     ///
-    /// Errors: a line that is not a point, with its number.
+    /// Errors: `E_SCHEMA` for a line that is not a point, with its number.
     pub fn parse(text: &str) -> Result<History> {
-        let point = |(i, line)| serde_json::from_str(line).with_context(|| format!("{FILE}:{}", i + 1));
-        Ok(History(text.lines().enumerate().map(point).collect::<Result<_>>()?))
+        let point = |(i, line): (usize, &str)| {
+            let cure = "take the line out, or the file as it was before";
+            let refused = |error: serde_json::Error| {
+                Problem::new(Id::Schema, format!("{FILE}:{}", i + 1), error.to_string(), cure)
+            };
+            serde_json::from_str(line).map_err(|error| Refusal::from(refused(error)))
+        };
+        Ok(History(text.lines().enumerate().map(point).collect::<Result<_, Refusal>>()?))
     }
 
     /// The file's text.

@@ -102,6 +102,11 @@ fn errors_look_the_same_whoever_finds_them() {
         assert!(outcome.stderr.starts_with(begins), "{args:?}: {}", outcome.stderr);
         assert_eq!(outcome.stdout, "", "{args:?}");
     }
+    // What no refusal was made for: the system says no.
+    let copy = Copy::new();
+    let outcome = copy.xtask(&["site", "--out", "variants.yaml/pages"]);
+    outcome.expect(3, &["Not a directory", "\n  help: "]);
+    assert!(outcome.stderr.starts_with("error[E_HOST]: reading variants.yaml/pages"), "{outcome:#?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_dry_run_writes_nothing_and_a_spoilt_history_is_told_by_its_line() {
     assert!(!copy.path("pages").exists());
     std::fs::create_dir(copy.path("pages")).unwrap();
     std::fs::write(copy.path("pages/history.jsonl"), "{}\n").unwrap();
-    copy.xtask(&["site", "--out", "pages"]).expect(1, &["history.jsonl:1"]);
+    copy.xtask(&["site", "--out", "pages"]).expect(2, &["error[E_SCHEMA]: history.jsonl:1: "]);
 }
 
 /// The site of a registry that has a second image of `runtime`, built here as the first was; and the digest of that.
