@@ -103,9 +103,14 @@ impl App {
         &self.state
     }
 
-    /// Registries, asked with the patience that was given; `say` is told of every pause.
+    /// The patience that was given; `say` is told of every pause.
+    pub fn retry<'a>(&self, say: &'a dyn Fn(&str)) -> Retry<'a> {
+        Retry { policy: self.retry, clock: &RealClock, say }
+    }
+
+    /// Registries, asked with that patience.
     pub fn registry<'a>(&self, say: &'a dyn Fn(&str)) -> Result<Registry<'a>> {
-        Registry::new(Client::new()?, Retry { policy: self.retry, clock: &RealClock, say })
+        Registry::new(Client::new()?, self.retry(say))
     }
 
     /// The folder for wheels and finished layers.

@@ -321,7 +321,7 @@ fn what_a_registry_does_not_give_is_refused_before_anything_is_built() {
         let doubles = Doubles::new().say("imagetools", answer).say("imagetools.rc", "1");
         let args = ["build", "--variant", "devel", "--variant", "runtime", "--release", "2.9"];
         doubles
-            .run(&args, &[])
+            .run(&[&args[..], &["--retry-budget", "0s"]].concat(), &[])
             .expect(3, &[&format!("error[{id}]: {TOOLKIT}"), "2.9 devel cannot be built here"]);
         assert_eq!(doubles.calls(), Vec::<String>::new());
     }
@@ -335,6 +335,27 @@ fn what_a_registry_does_not_give_is_refused_before_anything_is_built() {
     );
     let env = std::fs::read_to_string(doubles.copy.path("double/bake.env")).unwrap();
     assert!(env.contains("MIRROR=mirror.example.org/hub/\n"), "{env}");
+}
+
+/// Counted: what a build and a plan ask of a registry is asked again while that is busy. A build does not wait for a name that
+/// nobody knows.
+#[test]
+fn a_registry_that_is_busy_for_a_moment_is_asked_again() {
+    let busy = |times| {
+        let doubles = Doubles::new().say("smoke", &passed_2_9()).say("imagetools.fails", times);
+        doubles.say("imagetools.err", "unexpected status: 503 Service Unavailable")
+    };
+    let asked = |doubles: &Doubles| doubles.all_calls().matches("imagetools inspect").count();
+    let build = ["build", "--variant", "devel", "--release", "2.9"];
+    let doubles = busy("2");
+    doubles.run(&build, &[]).expect(0, &["a look at nvidia/cuda", "503", "once more in", "2.9-devel"]);
+    assert_eq!(asked(&doubles), 3);
+    let doubles = busy("1").say("imagetools", "not found").say("imagetools.rc", "1");
+    let plan = ["plan", "--variant", "runtime", "--registry", "registry.example.org"];
+    doubles.run(&plan, &[]).expect(0, &["once more in", "build", "new"]);
+    let doubles = busy("9").say("imagetools.err", "dial tcp: lookup registry.example.org: no such host");
+    doubles.run(&build, &[]).expect(3, &["error[E_NETWORK]", "2.9 devel cannot be built here"]);
+    assert_eq!(asked(&doubles), 1);
 }
 
 #[test]
