@@ -32,6 +32,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// The catalog: releases, variants, roots, tags
     #[arg(long, global = true, default_value = "variants.yaml", value_name = "FILE")]
