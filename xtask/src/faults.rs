@@ -141,11 +141,37 @@ pub fn cure(id: Id) -> &'static str {
 }
 
 /// A full disk, whichever file of ours met it: the system's own error, with the file as the place.
-pub fn of_full_disk(error: &anyhow::Error) -> Option<Refusal> {
+fn of_full_disk(error: &anyhow::Error) -> Option<Refusal> {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     let is_full = |io: &std::io::Error| matches!(io.kind(), StorageFull | QuotaExceeded);
     let full = error.chain().find_map(|cause| cause.downcast_ref().filter(|io| is_full(io)))?;
     Some(Problem::new(Id::Disk, error.to_string(), full.to_string(), cure(Id::Disk)).into())
+}
+
+/// Any error in the one form that all have. What nobody made a refusal of is the host's where the system said no, and else
+/// this program's own.
+pub fn refusal(error: &anyhow::Error) -> Refusal {
+    let made = error.downcast_ref::<Refusal>().cloned();
+    made.or_else(|| of_full_disk(error)).unwrap_or_else(|| unforeseen(error).into())
+}
+
+fn unforeseen(error: &anyhow::Error) -> Problem {
+    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let (place, what) = match &causes[..] {
+        [doing, causes @ ..] if !causes.is_empty() => (doing.clone(), causes.join(": ")),
+        _ => ("cargo xtask".to_owned(), error.to_string()),
+    };
+    match error.chain().any(|cause| cause.is::<std::io::Error>()) {
+        true => Problem::new(
+            Id::Host,
+            place,
+            what,
+            "see that this user may read and write there, then run it again",
+        ),
+        false => {
+            Problem::new(Id::Internal, place, what, "run it again with --verbose, and report what it says")
+        }
+    }
 }
 
 /// An error for a failed program: a refusal with an id where its words are known, otherwise with `otherwise`.
@@ -206,6 +232,22 @@ mod tests {
         assert!(said.starts_with("error[E_DISK]: writing /a/b: No space left on device"), "{said}");
         assert!(of_full_disk(&error(122)).is_some()); // EDQUOT
         assert!(of_full_disk(&error(13)).is_none()); // EACCES
+    }
+
+    #[test]
+    fn what_nobody_foresaw_looks_like_all_else() {
+        use anyhow::{Context as _, anyhow};
+        let denied = Err::<(), _>(std::io::Error::from_raw_os_error(13)).context("reading /a").unwrap_err();
+        let cases = [
+            (denied, "error[E_HOST]: reading /a: Permission denied"),
+            (anyhow!("no").context("asking"), "error[E_INTERNAL]: asking: no\n  help: "),
+            (anyhow!("no"), "error[E_INTERNAL]: cargo xtask: no\n  help: "),
+            (Refusal::from(Problem::new(Id::Tag, "a", "b", "c")).into(), "error[E_TAG]: a: b\n  help: c"),
+        ];
+        for (error, begins) in cases {
+            let said = refusal(&error).to_string();
+            assert!(said.starts_with(begins), "{said}");
+        }
     }
 
     #[test]

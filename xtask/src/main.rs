@@ -40,7 +40,6 @@ mod tags;
 mod tiers;
 mod wheels;
 
-use problem::{Exit, Refusal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -58,20 +57,15 @@ fn main() -> ExitCode {
 
 /// Prints an error in the one form that all commands share, and gives the exit code of the contract.
 fn fail(error: &anyhow::Error) -> ExitCode {
-    match error.downcast_ref::<Refusal>().cloned().or_else(|| faults::of_full_disk(error)) {
-        Some(refusal) => {
-            eprintln!("{refusal}");
-            for line in refusal.0.iter().filter_map(github::annotation) {
-                eprintln!("{line}");
-            }
-            ExitCode::from(refusal.exit() as u8)
-        }
-        None if is_closed_pipe(error) => ExitCode::from(128 + SIGPIPE),
-        None => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(Exit::Failed as u8)
-        }
+    if is_closed_pipe(error) {
+        return ExitCode::from(128 + SIGPIPE);
     }
+    let refusal = faults::refusal(error);
+    eprintln!("{refusal}");
+    for line in refusal.0.iter().filter_map(github::annotation) {
+        eprintln!("{line}");
+    }
+    ExitCode::from(refusal.exit() as u8)
 }
 
 /// What ends the programs that write to a reader who has seen enough; Rust's are told by an error instead.

@@ -54,6 +54,7 @@ pub enum Id {
     Container,
     Locked,
     Check,
+    Internal,
 }
 
 /// How the process ends, by the command contract.
@@ -106,6 +107,7 @@ impl Id {
         Id::StaleTag,
         Id::Signature,
         Id::SizeBudget,
+        Id::Internal,
         Id::GpuNotAttached,
         Id::Digest,
         Id::WheelHash,
@@ -172,6 +174,7 @@ impl Id {
             Id::Container => "E_CONTAINER",
             Id::Locked => "E_LOCKED",
             Id::Check => "E_CHECK",
+            Id::Internal => "E_INTERNAL",
         }
     }
 
@@ -190,6 +193,7 @@ impl Id {
             | Id::SizeBudget
             | Id::StaleTag
             | Id::Signature
+            | Id::Internal
             | Id::NotGpuTested => Exit::Failed,
             Id::WheelHash
             | Id::Digest

@@ -2,11 +2,10 @@
 
 use crate::catalog::{Catalog, mirrored};
 use crate::engine::Engine;
-use crate::faults;
+use crate::http::{Cause, Failure, Retry};
 use crate::plan::{Chosen, Existing, Inputs};
-use crate::problem::{Id, Problem, refuse};
+use crate::problem::{Id, Problem};
 use crate::resolve::Resolved;
-use crate::runner::tail;
 use crate::tags::{planned, references};
 use crate::tiers::tiers;
 use anyhow::{Context, Result};
@@ -39,7 +38,7 @@ pub fn needed(
 ///
 /// Errors: those of [`unavailable`], but for an image that is simply not there.
 pub fn existing(
-    engine: &Engine,
+    (engine, retry): (&Engine, &Retry),
     catalog: &Catalog,
     resolved: &BTreeMap<String, Resolved>,
     chosen: &Chosen,
@@ -49,15 +48,11 @@ pub fn existing(
     for (release, variant) in chosen {
         for reference in references(catalog, planned(catalog, &resolved[release], variant)?) {
             let there = format!("{}/{reference}", registry.trim_end_matches('/'));
-            let step = engine.docker("what it was made from", ["buildx", "imagetools", "inspect", &there]);
-            let answer = step.args(["--format", "{{json .Image}}"]).output()?;
-            if answer.status.success() {
-                existing.insert(reference, Inputs::of(catalog, &labels(&answer.stdout)?));
-                continue;
-            }
-            match faults::of_registry(&answer.stderr) {
-                Id::BaseGone => {}
-                id => return refuse(id, there, tail(answer.stderr.trim(), 1), faults::cure(id)),
+            let format = ["--format", "{{json .Image}}"];
+            match retry.run(&format!("a look at {there}"), || inspect(engine, &there, &format)) {
+                Ok(image) => drop(existing.insert(reference, Inputs::of(catalog, &labels(&image)?))),
+                Err(failure) if failure.cause.id() == Id::BaseGone => {}
+                Err(failure) => return Err(failure.error(there)),
             }
         }
     }
@@ -72,25 +67,38 @@ fn labels(text: &str) -> Result<BTreeMap<String, String>> {
     Ok(found.into_iter().map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned())).collect())
 }
 
+/// What docker's client is told of an image in a registry.
+fn inspect(engine: &Engine, reference: &str, more: &[&str]) -> Result<String, Failure> {
+    let step = engine.docker("is it there?", ["buildx", "imagetools", "inspect", reference]);
+    let answer = step.args(more.iter().copied()).output();
+    let answer = answer.map_err(|error| Failure::of_words(&error.to_string()))?;
+    if answer.status.success() { Ok(answer.stdout) } else { Err(Failure::of_words(&answer.stderr)) }
+}
+
 /// Those that cannot be had: what is wrong, and which images cannot be built for it.
 ///
 /// The words are the registry's: `E_BASE_GONE`, `E_RATE_LIMIT`, `E_REGISTRY_AUTH`, `E_TLS`, `E_NETWORK`.
-pub fn unavailable(engine: &Engine, needed: Needed) -> Result<Vec<(Problem, Chosen)>> {
+pub fn unavailable((engine, retry): (&Engine, &Retry), needed: Needed) -> Vec<(Problem, Chosen)> {
     let mut missing = Vec::new();
     for (reference, users) in needed {
-        let step = engine.docker("is it there?", ["buildx", "imagetools", "inspect", &reference]);
-        let answer = step.output()?;
-        if answer.status.success() {
+        let once = || inspect(engine, &reference, &[]).map_err(for_good);
+        let Err(failure) = retry.run(&format!("a look at {reference}"), once) else {
             continue;
-        }
-        let id = faults::of_registry(&answer.stderr);
-        let said = tail(answer.stderr.trim(), 1);
+        };
         let names: Vec<String> =
             users.iter().map(|(release, variant)| format!("{release} {variant}")).collect();
-        let what = format!("{} cannot be built here, it is not to be had: {said}", names.join(", "));
-        missing.push((Problem::new(id, reference, what, faults::cure(id)), users));
+        let said = format!("{} cannot be built here, it is not to be had: {failure}", names.join(", "));
+        missing.push((Problem { what: said, ..failure.problem(reference) }, users));
     }
-    Ok(missing)
+    missing
+}
+
+/// Many machines have no registry in reach: a name that no resolver knows is not waited for, there is much else to build.
+fn for_good(failure: Failure) -> Failure {
+    match failure.said.contains("no such host") {
+        true => Failure { cause: Cause::Other(Id::Network), ..failure },
+        false => failure,
+    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,10 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "explain",
         [
             ("cargo xtask explain --torch 2.9 --cuda 12.8", "do they go together?"),
-            ("cargo xtask explain --torch 2.15 --gpu T4 --driver 535.104.05", "does it run on that machine?"),
+            (
+                "cargo xtask explain --gpu T4 --driver 535.104.05",
+                "which of these images run on that machine?",
+            ),
         ],
     ),
     (
@@ -96,7 +99,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ("cargo xtask site", "with what builds here have measured"),
             (
                 "cargo xtask site --out pages --registry registry.example.org/team",
-                "a checkout of a branch to serve",
+                "what is published there, into a checkout of a branch to serve",
             ),
         ],
     ),
@@ -276,7 +279,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
                 "cargo xtask completions bash > ~/.local/share/bash-completion/completions/xtask",
                 "for `xtask`",
             ),
-            ("cargo xtask completions zsh > ~/.xtask.zsh", "then `source ~/.xtask.zsh` in .zshrc"),
+            ("cargo xtask completions fish > ~/.config/fish/conf.d/xtask.fish", "for `cargo xtask` too"),
         ],
     ),
 ];

@@ -32,6 +32,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// The catalog: releases, variants, roots, tags
     #[arg(long, global = true, default_value = "variants.yaml", value_name = "FILE")]
@@ -83,7 +84,7 @@ pub enum Command {
     Check,
     /// Releases and variants: CUDA, Python, driver floor, tags, sizes
     List(List),
-    /// Do versions, GPU and driver go together? Why, and what to take instead
+    /// Do versions, GPU and driver go together, why, and what to take instead? Or: what runs on a GPU and a driver?
     Explain(Explain),
     /// What would be built or skipped, each with its reason
     Plan(Plan),
@@ -137,7 +138,7 @@ pub enum Command {
 
 /// `explain`.
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("about").args(["torch", "cuda", "image"]).required(true).multiple(true)))]
+#[command(group(clap::ArgGroup::new("about").args(["torch", "cuda", "image", "gpu", "sm", "driver"]).required(true).multiple(true)))]
 pub struct Explain {
     /// The version of torch, or a line: 2.9 is its newest patch [default: the newest with that CUDA]
     #[arg(long, value_name = "VERSION")]
@@ -235,10 +236,12 @@ pub struct Completions {
 
 /// A shell that there is a completion script for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
 pub enum Shell {
+    /// `source <(cargo xtask completions bash)` in ~/.bashrc
     Bash,
+    /// `cargo xtask completions zsh > ~/.xtask.zsh`, and `source ~/.xtask.zsh` in ~/.zshrc
     Zsh,
+    /// `cargo xtask completions fish > ~/.config/fish/conf.d/xtask.fish`
     Fish,
 }
 

@@ -82,6 +82,9 @@ pub struct Nightly {
     /// How long ago the image of a moving tag may have been proved in the end
     #[arg(long, value_name = "DURATION", default_value = "2d")]
     pub max_age: humantime::Duration,
+    /// The folder of the catalogue site: its pages are written anew, its history goes on
+    #[arg(long, value_name = "FOLDER", default_value = "target/site")]
+    pub site: PathBuf,
 }
 
 /// `prune`.
@@ -115,7 +118,7 @@ pub struct Site {
     /// The folder to write; a history in it is read first and goes on
     #[arg(long, value_name = "FOLDER", default_value = "target/site")]
     pub out: PathBuf,
-    /// Where the pages say that images are pulled from
+    /// Whose published images the pages are about, and are pulled from [default: what was built here]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
 }

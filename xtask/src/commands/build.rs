@@ -119,7 +119,8 @@ impl Run<'_> {
         if needed.is_empty() || (self.order.app.dry_run && !self.engine.answers()) {
             return Ok((chosen, Vec::new()));
         }
-        let missing = registry::unavailable(self.engine, needed)?;
+        let say = |line: &str| self.order.app.out.say(line);
+        let missing = registry::unavailable((self.engine, &self.order.app.retry(&say)), needed);
         if !self.order.args.select.all && !self.order.args.keep_going {
             crate::problem::all_or_nothing(missing.iter().map(|(problem, _)| problem.clone()).collect())?;
         }

@@ -6,7 +6,7 @@ use crate::cli::Ci as Args;
 use crate::github;
 use crate::interrupt;
 use crate::out::word;
-use crate::problem::{Exit, Id, refuse};
+use crate::problem::{Exit, Id, Problem, Refusal};
 use crate::runner::Step;
 use anyhow::Result;
 use serde_json::json;
@@ -21,7 +21,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
 /// Runs commands one after the other, what they say going to where people see it; the first that fails ends it. A table
 /// tells what each took.
 ///
-/// Errors: `E_CHECK` with the command that failed.
+/// Errors: `E_CHECK` with the command that failed; `E_HOST` where the host, an index or a registry stood in its way.
 pub fn walk(app: &App, title: &str, steps: &[Step]) -> Result<()> {
     if app.dry_run {
         let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
@@ -32,9 +32,9 @@ pub fn walk(app: &App, title: &str, steps: &[Step]) -> Result<()> {
     for step in steps {
         let began = Instant::now();
         app.out.say(&format!("── {}: {}", step.reason, step.to_line()));
-        if !passes(app, step)? {
-            let cure = "see the lines above; run this one command again until it passes";
-            return refuse(Id::Check, &step.reason, format!("`{}` failed", step.to_line()), cure);
+        let status = patiently(app, step)?;
+        if !status.success() {
+            return Err(failure(step, status));
         }
         let seconds = began.elapsed().as_secs_f64();
         app.out.say(&format!("── {}: {seconds:.1} s", step.reason));
@@ -54,21 +54,49 @@ pub fn walk(app: &App, title: &str, steps: &[Step]) -> Result<()> {
     app.out.done(&words, &checks)
 }
 
-/// How often a check is tried that the host or the network stood in the way of, and the pause before it is tried again.
+/// What a step ended with that did not pass. One that cannot be run here tells nothing of what it checks.
+fn failure(step: &Step, status: ExitStatus) -> anyhow::Error {
+    let line = step.to_line();
+    let problem = match is_in_the_way(status) {
+        true => Problem::new(
+            Id::Host,
+            &step.reason,
+            format!("`{line}` cannot be run here now"),
+            "see the lines above for what is in the way; then run the same command again",
+        ),
+        false => Problem::new(
+            Id::Check,
+            &step.reason,
+            format!("`{line}` failed"),
+            "see the lines above; run this one command again until it passes",
+        ),
+    };
+    Refusal::from(problem).into()
+}
+
+/// Whether the host, an index or a registry was the cause.
+fn is_in_the_way(status: ExitStatus) -> bool {
+    status.code() == Some(Exit::Unusable as i32)
+}
+
+/// How often a step is tried that the host or the network stood in the way of, and the longest pause before it is tried
+/// again.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Whether a check passes. A network that is away for a moment is no failure of what is checked.
-fn passes(app: &App, step: &Step) -> Result<bool> {
+/// How a step ends. A network that is away for a moment is no failure of what is checked; nobody waits longer than for a
+/// registry.
+fn patiently(app: &App, step: &Step) -> Result<ExitStatus> {
+    let pause = PAUSE.min(app.retry.budget);
     for _ in 1..TRIES {
         let status = follow(app, step)?;
-        if status.code() != Some(Exit::Unusable as i32) {
-            return Ok(status.success());
+        if !is_in_the_way(status) {
+            return Ok(status);
         }
-        app.out.say(&format!("── {}: once more in {} s", step.reason, PAUSE.as_secs()));
-        interrupt::sleep(PAUSE)?;
+        app.out.say(&format!("── {}: once more in {} s", step.reason, pause.as_secs()));
+        interrupt::sleep(pause)?;
     }
-    Ok(follow(app, step)?.success())
+    follow(app, step)
 }
 
 /// Lets people see a check run. Where only results are wanted, what it said is told if it does not pass.

@@ -1,6 +1,7 @@
 //! `diff` and `size`: what images hold, in a registry or in the engine.
 
 use super::App;
+use crate::build::Images;
 use crate::cli::{Diff, Size};
 use crate::problem::{Id, refuse};
 use crate::publish::contents::{Contents, difference, in_engine, in_registry, is_remote, sizes};
@@ -34,5 +35,14 @@ fn contents(app: &App, image: &str) -> Result<Contents> {
         let say = |line: &str| app.out.say(line);
         return in_registry(&app.registry(&say)?, &Reference::parse("image", image)?);
     }
-    in_engine(&app.engine(&project)?, &project.catalog, image)
+    let engine = app.find_engine(&project)?;
+    // A look is no reason to fetch an engine: one that is not here yet has no images.
+    if !engine.is_new() {
+        app.start(&engine)?;
+    }
+    if !(Images { engine: &engine, catalog: &project.catalog }).has(image)? {
+        let cure = "look at `docker image ls`, or name the image with its registry";
+        return refuse(Id::NoImage, image, "this engine has no such image", cure);
+    }
+    in_engine(&engine, &project.catalog, image)
 }

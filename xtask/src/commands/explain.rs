@@ -1,10 +1,10 @@
-//! `explain`: whether versions, GPU and driver go together, why, and what to take instead.
+//! `explain`: whether versions, GPU and driver go together, why, and what to take instead; or what runs on a machine.
 
 use super::App;
 use crate::catalog::Catalog;
 use crate::cli::Explain;
 use crate::compat::Compat;
-use crate::explain::{Asked, Verdict, explain, words};
+use crate::explain::{Asked, Verdict, explain, here, words};
 use crate::problem::{Id, refuse};
 use crate::resolve::resolve;
 use anyhow::Result;
@@ -25,9 +25,16 @@ pub fn run(app: &App, args: Explain) -> Result<()> {
         driver: args.driver,
         image: args.image,
     };
-    let answer = explain(&asked, &catalog, &ours, compat)?;
-    app.out.result(&words(&answer), &answer)?;
-    let what = match answer.verdict {
+    let verdict = if asked.torch.is_none() && asked.cuda.is_none() && asked.image.is_none() {
+        let answer = here(&asked, &catalog, &ours, compat)?;
+        app.out.result(&answer.words(), &answer)?;
+        answer.verdict
+    } else {
+        let answer = explain(&asked, &catalog, &ours, compat)?;
+        app.out.result(&words(&answer), &answer)?;
+        answer.verdict
+    };
+    let what = match verdict {
         Verdict::KnownGood => return Ok(()),
         Verdict::KnownBad => "this is known to be bad",
         Verdict::Unknown => "this is not known to be good",

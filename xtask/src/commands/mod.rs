@@ -80,17 +80,21 @@ impl App {
         Project::read(&self.file, self.allow_unverified)
     }
 
-    /// The options by which this program, started again, means the same project, engine and state.
+    /// The options by which this program, started again, means the same project, engine, folders and patience.
     pub fn options(&self) -> Vec<String> {
         let engine = self.engine.to_possible_value().map(|value| value.get_name().to_owned());
+        let budget = humantime::format_duration(self.retry.budget).to_string();
         let of = |flag: &str, value: String| [flag.to_owned(), value];
         let mut options = [
             of("--file", self.file.display().to_string()),
             of("--state", self.state.display().to_string()),
+            of("--cache-dir", self.cache.display().to_string()),
             of("--engine", engine.unwrap_or_default()),
+            of("--retry-budget", budget),
         ]
         .concat();
-        options.extend(self.allow_unverified.then(|| "--allow-unverified".to_owned()));
+        let switches = [(self.allow_unverified, "--allow-unverified"), (self.out.verbose, "--verbose")];
+        options.extend(switches.iter().filter(|(on, _)| *on).map(|(_, flag)| (*flag).to_owned()));
         options
     }
 
@@ -99,9 +103,14 @@ impl App {
         &self.state
     }
 
-    /// Registries, asked with the patience that was given; `say` is told of every pause.
+    /// The patience that was given; `say` is told of every pause.
+    pub fn retry<'a>(&self, say: &'a dyn Fn(&str)) -> Retry<'a> {
+        Retry { policy: self.retry, clock: &RealClock, say }
+    }
+
+    /// Registries, asked with that patience.
     pub fn registry<'a>(&self, say: &'a dyn Fn(&str)) -> Result<Registry<'a>> {
-        Registry::new(Client::new()?, Retry { policy: self.retry, clock: &RealClock, say })
+        Registry::new(Client::new()?, self.retry(say))
     }
 
     /// The folder for wheels and finished layers.

@@ -16,7 +16,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     ci::walk(app, "Steps", &steps(args, &chosen, xtask))
 }
 
-/// Plan → build and push candidates → smoke test of each digest → names → are they fresh?
+/// Plan → build and push candidates → smoke test of each digest → names → the catalogue's pages → are they fresh?
 fn steps(args: &Args, chosen: &Chosen, xtask: impl Fn(&str, &[String]) -> Step) -> Vec<Step> {
     let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let at = words(&["--registry", &args.what.registry]);
@@ -36,6 +36,8 @@ fn steps(args: &Args, chosen: &Chosen, xtask: impl Fn(&str, &[String]) -> Step) 
     }
     let age = words(&["--max-age", &args.max_age.to_string()]);
     steps.push(xtask("names", &[words(&["publish"]), what.clone(), at.clone(), require].concat()));
+    let pages = words(&["site", "--out", &args.site.display().to_string()]);
+    steps.push(xtask("the catalogue and its history", &[pages, at.clone()].concat()));
     steps.push(xtask("are they fresh?", &[words(&["freshness"]), what, at, age].concat()));
     steps
 }
@@ -62,13 +64,15 @@ mod tests {
     use crate::cli::Published;
 
     #[test]
-    fn a_night_is_five_kinds_of_steps_and_a_gpu_is_demanded_where_one_is_given() {
+    fn a_night_is_six_kinds_of_steps_and_a_gpu_is_demanded_where_one_is_given() {
         let pair = |release: &str, variant: &str| (release.to_owned(), variant.to_owned());
         let chosen = vec![pair("2.15", "runtime"), pair("2.15", "devel")];
         let what = Published { registry: "r.example.org".to_owned(), release: vec![], variant: vec![] };
         let age = std::time::Duration::from_secs(60).into();
-        let args =
-            |gpus: Option<&str>| Args { what: what.clone(), gpus: gpus.map(str::to_owned), max_age: age };
+        let args = |gpus: Option<&str>| {
+            let gpus = gpus.map(str::to_owned);
+            Args { what: what.clone(), gpus, max_age: age, site: "pages".into() }
+        };
         let told = |args: &Args| {
             let steps = steps(args, &chosen, |reason, words| Step::new(reason, words.to_vec()));
             steps.iter().map(Step::to_line).collect::<Vec<_>>()
@@ -82,6 +86,7 @@ mod tests {
                 "smoke --attach --release 2.15 --variant runtime --registry r.example.org".to_owned(),
                 "smoke --attach --release 2.15 --variant devel --registry r.example.org".to_owned(),
                 format!("publish {what}"),
+                "site --out pages --registry r.example.org".to_owned(),
                 format!("freshness {what} --max-age 1m"),
             ]
         );

@@ -102,7 +102,8 @@ impl<'a> Order<'a> {
         let (catalog, resolved) = (&self.project.catalog, &self.project.resolved);
         let existing = match &self.args.registry {
             Some(registry) if !self.args.push => {
-                registry::existing(engine, catalog, resolved, chosen, registry)?
+                let say = |line: &str| self.app.out.say(line);
+                registry::existing((engine, &self.app.retry(&say)), catalog, resolved, chosen, registry)?
             }
             _ => Images { engine, catalog }.existing()?,
         };

@@ -166,7 +166,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The lowest driver for the GPU's generation, where there is one.
-    fn gpu_floor(&self) -> Option<&'a str> {
+    pub fn gpu_floor(&self) -> Option<&'a str> {
         let generation = self.card?.generation.as_ref()?;
         self.compat.drivers.gpu.facts.get(generation).map(String::as_str)
     }
@@ -217,13 +217,15 @@ impl<'a> Machine<'a> {
         Some(Pair { torch: version.to_string(), cuda_build })
     }
 
-    /// The catalog's releases, and what each lacks here.
+    /// The catalog's releases, the newest first, and what each lacks here.
     pub fn ours(&self, ours: &BTreeMap<String, Resolved>) -> Vec<Ours> {
         let one = |(name, it): (&String, &Resolved)| {
             let arch_list = it.platforms.get(&self.platform).map(|facts| facts.arch_list.as_slice());
             let lacks = self.lacks(arch_list, Some(&it.driver_floor));
             Ours { release: name.clone(), cuda_build: it.cuda_build.clone(), lacks }
         };
-        ours.iter().map(one).collect()
+        let mut all: Vec<Ours> = ours.iter().map(one).collect();
+        all.sort_by_key(|it| std::cmp::Reverse(Version::parse(&it.release)));
+        all
     }
 }

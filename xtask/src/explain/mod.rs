@@ -3,6 +3,7 @@
 
 mod asked;
 mod combination;
+mod here;
 mod image;
 mod machine;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 mod words;
 
 pub use asked::Asked;
+pub use here::here;
 pub use machine::Ours;
 pub use words::{ours_words, words};
 

@@ -5,6 +5,14 @@ use crate::problem::Refusal;
 
 /// Answers flags in one line; values are after the flag, up to the next.
 fn ask(line: &str) -> Result<Answer> {
+    put(line, explain)
+}
+
+/// Puts a question.
+fn put<T>(
+    line: &str,
+    answer: fn(&Asked, &Catalog, &BTreeMap<String, Resolved>, &Compat) -> Result<T>,
+) -> Result<T> {
     let text = include_str!("../../../variants.yaml");
     let catalog = Catalog::parse("variants.yaml", text).unwrap();
     let compat = Compat::bundled().unwrap();
@@ -24,7 +32,7 @@ fn ask(line: &str) -> Result<Answer> {
         driver: value("driver"),
         image: value("image"),
     };
-    explain(&asked, &catalog, &ours, compat)
+    answer(&asked, &catalog, &ours, compat)
 }
 
 /// Answers of this verdict that say all of this; parts are split by `|`.
@@ -170,6 +178,46 @@ fn a_gpu_and_a_driver_are_judged_in_either_direction() {
             ("--torch 2.15 --gpu Jetson Thor", "runs the sm_110"),
         ],
     );
+}
+
+#[test]
+fn a_machine_alone_is_told_what_runs_on_it() {
+    let cases = [
+        (
+            "--gpu T4 --driver 535.104.05",
+            Verdict::KnownGood,
+            "some of these images run on T4 (sm 7.5), linux/amd64, driver 535.104.05|take      release 2.9: |\
+             2.15 cu132: no (driver ≥ 580.65.06); 2.9 cu128: yes; 2.8 cu128: yes; 2.6 cu124: yes",
+        ),
+        (
+            "--sm 7.5",
+            Verdict::KnownGood,
+            "run on sm 7.5, linux/amd64|take      release 2.15: |2.15 cu132: yes",
+        ),
+        ("--driver 525.60.13", Verdict::KnownGood, "take      release 2.9: |2.15 cu132: no"),
+        ("--gpu GTX 1080 Ti", Verdict::KnownGood, "release 2.6: |2.9 cu128: no (no code for this GPU)"),
+        (
+            "--gpu RTX 5090 --driver 565.57.01",
+            Verdict::KnownBad,
+            "none of these images runs|this GPU needs ≥ 570.26|no torch that is known; a newer driver",
+        ),
+        (
+            "--gpu GH200",
+            Verdict::KnownGood,
+            "GH200 (sm 9.0), linux/arm64|2.9 cu128: no (not for this platform)",
+        ),
+        ("--gpu GH200 --platform linux/amd64", Verdict::KnownBad, "2.15 cu132: no (not for this platform)"),
+    ];
+    for (line, verdict, said) in cases {
+        let answer = put(line, here).unwrap();
+        let words = answer.words();
+        assert_eq!(answer.verdict, verdict, "{line}\n{words}");
+        for part in said.split('|') {
+            assert!(words.contains(part), "{line}: `{part}` was not said\n{words}");
+        }
+    }
+    let refusal = put("--gpu T5", here).unwrap_err().to_string();
+    assert!(refusal.contains("E_UNKNOWN_NAME]: --gpu"), "{refusal}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::combination::Combination;
 use super::image::{ImageAnswer, Remark};
 use super::machine::{DriverAnswer, Fit, GpuAnswer, Lack, Ours, Pair};
-use super::{Answer, TorchAnswer, Verdict};
+use super::{Answer, RunsHere, TorchAnswer, Verdict};
 
 /// The answer as lines of text.
 pub fn words(answer: &Answer) -> String {
@@ -112,21 +112,28 @@ fn instead(answer: &Answer) -> Option<String> {
     let verdicts = [Some(answer.combination.verdict), gpu, answer.driver.verdict];
     let is_good = verdicts.into_iter().flatten().all(|verdict| verdict == Verdict::KnownGood);
     let runs = answer.runs_here.as_ref().filter(|_| !is_good)?;
-    let pair = |pair: &Pair| format!("torch {} ({})", pair.torch, pair.cuda_build);
     let too_new = answer.gpu.as_ref().is_some_and(|gpu| gpu.fit == Fit::TooNew);
-    let (newest, oldest) = match (&runs.newest, &runs.oldest) {
-        (Some(newest), Some(oldest)) => (pair(newest), pair(oldest)),
-        _ => return Some("no torch that is known; a newer driver, or another machine".to_owned()),
-    };
-    let sides = match too_new {
-        true => format!("the oldest is {oldest}, the newest {newest}"),
-        false => format!("the newest is {newest}"),
-    };
+    let sides = runs_words(runs, too_new);
+    if runs.newest.is_none() {
+        return Some(sides);
+    }
     let torch = answer.combination.torch.as_deref().unwrap_or_default();
     Some(match runs.same_torch.is_empty() {
         true => sides,
         false => format!("of torch {torch}: {}; {sides}", runs.same_torch.join(", ")),
     })
+}
+
+/// The torch that runs on a machine; both ends of what does, where the older one matters.
+pub(super) fn runs_words(runs: &RunsHere, with_oldest: bool) -> String {
+    let pair = |pair: &Pair| format!("torch {} ({})", pair.torch, pair.cuda_build);
+    match (&runs.newest, &runs.oldest) {
+        (Some(newest), Some(oldest)) if with_oldest => {
+            format!("the oldest is {}, the newest {}", pair(oldest), pair(newest))
+        }
+        (Some(newest), _) => format!("the newest is {}", pair(newest)),
+        (None, _) => "no torch that is known; a newer driver, or another machine".to_owned(),
+    }
 }
 
 /// Releases of the catalog, and why each does not run here.

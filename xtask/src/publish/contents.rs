@@ -19,6 +19,9 @@ pub struct Contents {
     pub bytes: u64,
     /// Versions by kind and name (`deb libc6`, `pypi torch`); none where nobody told.
     pub packages: Option<BTreeMap<String, String>>,
+    /// Licences of what PyPI has, by name, as far as they are told.
+    #[serde(skip)]
+    pub licences: BTreeMap<String, String>,
 }
 
 /// A layer.
@@ -71,13 +74,15 @@ pub fn in_registry(registry: &Registry, reference: &Reference) -> Result<Content
         .iter()
         .map(|it| Layer { id: it.digest.clone(), bytes: it.size, by: by.next().unwrap_or_default() })
         .collect();
-    let mut packages = None;
+    let (mut packages, mut licences) = (None, BTreeMap::new());
     for listed in registry.referrers(at, &image.digest, sbom::MEDIA_TYPE)? {
         if let Some(bill) = registry.attached(at, &listed)? {
-            packages = Some(sbom::versions(&serde_json::from_slice(&bill)?));
+            let bill = serde_json::from_slice(&bill)?;
+            packages = Some(sbom::versions(&bill));
+            licences = sbom::licences(&bill);
         }
     }
-    Ok(Contents { bytes: layers.iter().map(|it| it.bytes).sum(), layers, packages })
+    Ok(Contents { bytes: layers.iter().map(|it| it.bytes).sum(), layers, packages, licences })
 }
 
 fn of_platform(registry: &Registry, reference: &Reference) -> Result<Manifest> {
@@ -116,9 +121,10 @@ pub fn in_engine(engine: &Engine, catalog: &Catalog, reference: &str) -> Result<
     let layers: Vec<Layer> =
         ids.into_iter().zip(made).map(|(id, (bytes, by))| Layer { id, bytes, by }).collect();
     let subject = sbom::Subject { name: &catalog.repository, digest: "", epoch: 0 };
-    let packages = inventory::ask(engine, reference).ok();
-    let packages = packages.map(|it| sbom::versions(&sbom::bill(subject, &it, &BTreeMap::new())));
-    Ok(Contents { bytes: layers.iter().map(|it| it.bytes).sum(), layers, packages })
+    let bill = inventory::ask(engine, reference).ok().map(|it| sbom::bill(subject, &it, &BTreeMap::new()));
+    let licences = bill.as_ref().map(sbom::licences).unwrap_or_default();
+    let packages = bill.as_ref().map(sbom::versions);
+    Ok(Contents { bytes: layers.iter().map(|it| it.bytes).sum(), layers, packages, licences })
 }
 
 /// Whether a reference is to be looked for in a registry.
@@ -223,6 +229,7 @@ mod tests {
             layers: layers.iter().map(layer).collect(),
             bytes: layers.iter().map(|(_, bytes)| bytes).sum(),
             packages: Some(packages.collect()),
+            licences: BTreeMap::new(),
         }
     }
 

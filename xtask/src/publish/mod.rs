@@ -6,6 +6,7 @@ pub mod promote;
 mod proved;
 pub mod prune;
 pub mod report;
+pub mod shown;
 pub mod sign;
 pub mod state;
 

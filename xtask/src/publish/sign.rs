@@ -115,3 +115,25 @@ impl<'a> Signing<'a> {
 fn path(path: &Path) -> String {
     path.display().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::{Client, Policy, RealClock, Retry};
+    use std::time::Duration;
+
+    #[test]
+    fn an_identity_signs_without_a_key_and_is_demanded_of_the_signature() {
+        let policy = Policy::within(Duration::ZERO);
+        let retry = Retry { policy, clock: &RealClock, say: &|_| () };
+        let registry = Registry::new(Client::new().unwrap(), retry).unwrap();
+        let signer = Signer::Identity { identity: "me".to_owned(), issuer: "https://example.org".to_owned() };
+        let signing = Signing::new(&signer, &registry, true).unwrap();
+        assert_eq!(signing.sign_step("r@sha256:1").to_line(), "cosign sign --yes r@sha256:1");
+        assert_eq!(
+            signing.verify_step("r@sha256:1").to_line(),
+            "cosign verify --output text --certificate-identity me \
+             --certificate-oidc-issuer https://example.org r@sha256:1"
+        );
+    }
+}

@@ -6,6 +6,7 @@ use crate::out::{columns, word};
 use crate::problem::{Id, Problem};
 use crate::registry::{Registry, Repository};
 use crate::resolve::Resolved;
+use crate::smoke::Record;
 use crate::tags::{Truth, moving};
 use anyhow::Result;
 use serde::Serialize;
@@ -25,6 +26,9 @@ pub struct Published {
     pub state: String,
     /// When that was proved, as RFC 3339.
     pub tested: Option<String>,
+    /// What its smoke test left behind.
+    #[serde(skip)]
+    pub record: Option<Record>,
     #[serde(skip)]
     first: String,
 }
@@ -44,7 +48,7 @@ impl Published {
             names.insert(tag.clone(), registry.resolve(&at.at(tag))?.map(|found| found.digest));
         }
         let first = moving.first().cloned().unwrap_or_default();
-        let (mut state, mut tested) = ("not published".to_owned(), None);
+        let (mut state, mut tested, mut record) = ("not published".to_owned(), None, None);
         if let Some(Some(digest)) = names.get(&first) {
             let reports = of_platforms(registry, at, catalog, digest)?;
             // Of several platforms the one that was proved least and longest ago counts.
@@ -54,13 +58,19 @@ impl Published {
                 Ok(proofs) => {
                     let least = proofs.iter().min_by_key(|it| (it.strength(), &it.created));
                     state = least.map(|it| word(it.state)).unwrap_or_default();
+                    record = least.and_then(|it| it.record.clone());
                     tested = proofs.iter().map(|it| it.created.clone()).min();
                 }
                 Err(_) => state = "not proved".to_owned(),
             }
         }
         let (release, variant) = (facts.release.clone(), variant.to_owned());
-        Ok(Published { release, variant, names, state, tested, first })
+        Ok(Published { release, variant, names, state, tested, record, first })
+    }
+
+    /// What its most precise name points at; none where it is not published.
+    pub fn digest(&self) -> Option<&str> {
+        self.names.get(&self.first)?.as_deref()
     }
 
     /// What is wrong where a name is missing, points elsewhere than the others, or was proved too long ago.

@@ -53,3 +53,19 @@ pub fn packages(
     all.dedup();
     all
 }
+
+/// The packages of a bill of materials: versions by kind and name (`deb libc6`), as two bills are compared.
+pub fn of_bill(versions: &BTreeMap<String, String>, licences: &BTreeMap<String, String>) -> Vec<Package> {
+    let one = |(key, version): (&String, &String)| {
+        let (kind, name) = key.split_once(' ')?;
+        let (origin, licence) = match kind {
+            "deb" => ("Debian", None),
+            "pypi" => ("PyPI", licences.get(name).cloned()),
+            _ => return None,
+        };
+        Some(Package { origin, name: name.to_owned(), version: version.clone(), licence })
+    };
+    let mut all: Vec<Package> = versions.iter().filter_map(one).collect();
+    all.sort();
+    all
+}

@@ -1,8 +1,8 @@
 //! Sizes and times of every image that there has been: a line of JSON each, which lies beside the pages.
 
-use super::contents::Package;
-use crate::build::Measured;
-use anyhow::{Context, Result};
+use super::{Figures, Package};
+use crate::problem::{Id, Problem, Refusal};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub struct Point {
     pub variant: String,
     /// Its digest.
     pub digest: String,
-    /// When it was built, in seconds since 1970.
+    /// When it was built or proved, in seconds since 1970.
     pub built: u64,
     /// How long the command took that built it.
-    pub seconds: f64,
+    pub seconds: Option<f64>,
     /// Bytes as it is sent.
     pub compressed: Option<u64>,
     /// Bytes as it lies in an engine.
-    pub unpacked: u64,
+    pub unpacked: Option<u64>,
     /// Packages that are not what they were in the image before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
@@ -52,10 +52,16 @@ pub struct History(Vec<Point>);
 impl History {
     /// Reads the lines of a file.
     ///
-    /// Errors: a line that is not a point, with its number.
+    /// Errors: `E_SCHEMA` for a line that is not a point, with its number.
     pub fn parse(text: &str) -> Result<History> {
-        let point = |(i, line)| serde_json::from_str(line).with_context(|| format!("{FILE}:{}", i + 1));
-        Ok(History(text.lines().enumerate().map(point).collect::<Result<_>>()?))
+        let point = |(i, line): (usize, &str)| {
+            let cure = "take the line out, or the file as it was before";
+            let refused = |error: serde_json::Error| {
+                Problem::new(Id::Schema, format!("{FILE}:{}", i + 1), error.to_string(), cure)
+            };
+            serde_json::from_str(line).map_err(|error| Refusal::from(refused(error)))
+        };
+        Ok(History(text.lines().enumerate().map(point).collect::<Result<_, Refusal>>()?))
     }
 
     /// The file's text.
@@ -70,10 +76,10 @@ impl History {
     }
 
     /// Adds an image, unless it is the newest already.
-    pub fn add(&mut self, image: &Measured, packages: &[Package]) {
+    pub fn add(&mut self, (release, variant): (&str, &str), image: &Figures, packages: &[Package]) {
         let packages: BTreeMap<String, String> =
             packages.iter().map(|it| (format!("{} ({})", it.name, it.origin), it.version.clone())).collect();
-        let is_before = |it: &&mut Point| it.release == image.release && it.variant == image.variant;
+        let is_before = |it: &&mut Point| it.release == release && it.variant == variant;
         let mut changes = Vec::new();
         if let Some(before) = self.0.iter_mut().rfind(is_before) {
             if before.digest == image.digest {
@@ -82,10 +88,10 @@ impl History {
             changes = differences(&std::mem::take(&mut before.packages), &packages);
         }
         self.0.push(Point {
-            release: image.release.clone(),
-            variant: image.variant.clone(),
+            release: release.to_owned(),
+            variant: variant.to_owned(),
             digest: image.digest.clone(),
-            built: image.built,
+            built: image.at,
             seconds: image.seconds,
             compressed: image.compressed,
             unpacked: image.unpacked,
@@ -111,12 +117,9 @@ fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>
 mod tests {
     use super::*;
 
-    fn image(digest: &str) -> Measured {
-        serde_json::from_value(serde_json::json!({
-            "release": "2.15", "variant": "runtime", "digest": digest, "references": [], "built": 1, "seconds": 2.5,
-            "compressed": 3, "unpacked": 4, "layers": []
-        }))
-        .unwrap()
+    fn image(digest: &str) -> Figures {
+        let (digest, layers) = (digest.to_owned(), Vec::new());
+        Figures { digest, at: 1, seconds: Some(2.5), compressed: Some(3), unpacked: None, layers }
     }
 
     fn package(name: &str, version: &str) -> Package {
@@ -126,9 +129,9 @@ mod tests {
     #[test]
     fn an_image_tells_what_changed_since_the_one_before() {
         let mut history = History::default();
-        history.add(&image("sha256:1"), &[package("a", "1"), package("gone", "1")]);
-        history.add(&image("sha256:1"), &[package("a", "1")]);
-        history.add(&image("sha256:2"), &[package("a", "2"), package("new", "1")]);
+        history.add(("2.15", "runtime"), &image("sha256:1"), &[package("a", "1"), package("gone", "1")]);
+        history.add(("2.15", "runtime"), &image("sha256:1"), &[package("a", "1")]);
+        history.add(("2.15", "runtime"), &image("sha256:2"), &[package("a", "2"), package("new", "1")]);
         let history = History::parse(&history.text().unwrap()).unwrap();
         let points = history.of("2.15", "runtime");
         assert_eq!(points.len(), 2, "the same image is there once");

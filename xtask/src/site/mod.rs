@@ -6,9 +6,11 @@ mod contents;
 mod finder;
 mod history;
 mod page;
+mod published;
 
-pub use contents::packages;
+pub use contents::{Package, of_bill, packages};
 pub use history::{FILE as HISTORY, History};
+pub use published::Published;
 
 use crate::build::{Measured, size::allowed};
 use crate::catalog::Catalog;
@@ -27,18 +29,53 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tera::Context;
 
-/// What was measured of the images, by release and variant; an image that was not built is not among them.
+/// What is known of the images, by release and variant.
 pub type Reports = BTreeMap<(String, String), Report>;
 
-/// What was measured of one image.
+/// What is known of one image; nothing where it was not built, or is not published.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What it weighs, and when it was built.
-    pub measured: Option<Measured>,
+    /// What it weighs.
+    pub figures: Option<Figures>,
     /// Its smoke test.
     pub record: Option<Record>,
+    /// What it holds, by its bill of materials; none where only the lock tells.
+    pub packages: Option<Vec<Package>>,
     /// Licences of its wheels, by name.
     pub licences: BTreeMap<String, String>,
+    /// What its registry tells beside that.
+    pub published: Option<Published>,
+}
+
+/// What was measured of an image.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Its digest.
+    pub digest: String,
+    /// When it was built or, where that is not known, proved: seconds since 1970.
+    pub at: u64,
+    /// How long the command took that built it.
+    pub seconds: Option<f64>,
+    /// Bytes as it is sent.
+    pub compressed: Option<u64>,
+    /// Bytes as it lies in an engine.
+    pub unpacked: Option<u64>,
+    /// Bytes of every layer and what it was made by, the biggest first; unpacked, where that is known of the image.
+    pub layers: Vec<(u64, String)>,
+}
+
+impl From<Measured> for Figures {
+    fn from(it: Measured) -> Figures {
+        let (seconds, unpacked) = (Some(it.seconds), Some(it.unpacked));
+        Figures {
+            digest: it.digest,
+            at: it.built,
+            seconds,
+            compressed: it.compressed,
+            unpacked,
+            layers: it.layers,
+        }
+    }
 }
 
 /// What a site is made from.
@@ -118,8 +155,8 @@ impl Input<'_> {
         let facts = &self.lock.releases[name].facts;
         let (mut images, mut weights) = (Vec::new(), Vec::new());
         for variant in self.catalog.variants_in_order() {
-            let Report { measured, record, .. } = self.report(name, variant);
-            let sent = measured.and_then(|it| it.compressed);
+            let Report { figures, record, published, .. } = self.report(name, variant);
+            let sent = figures.and_then(|it| it.compressed);
             let budget = allowed(self.catalog, name, variant).map(|it| it.compressed);
             weights.extend(sent.map(|bytes| (variant.to_owned(), bytes, budget)));
             images.push(Summary {
@@ -128,7 +165,7 @@ impl Input<'_> {
                 page: page_of(name, variant),
                 tag: planned(self.catalog, facts, variant)?.pop().unwrap_or_default(),
                 size: sent.map(gigabytes),
-                state: record.map(|it| crate::out::word(it.state)),
+                state: published.map(|it| it.state).or(record.map(|it| crate::out::word(it.state))),
             });
         }
         Ok(Release { name, facts, images, bars: bars(&weights) })

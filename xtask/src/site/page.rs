@@ -1,10 +1,9 @@
 //! The page of one image.
 
 use super::chart::{Line, Tile, line, treemap};
-use super::contents::{Package, packages};
 use super::history::{Change, Point};
-use super::{Input, Report, page_of};
-use crate::build::Measured;
+use super::published::Since;
+use super::{Figures, Input, Package, Published, Report, packages, page_of};
 use crate::out::gigabytes;
 use crate::resolve::Resolved;
 use crate::smoke::Record;
@@ -28,8 +27,13 @@ pub struct Page<'a> {
     measured: Option<Weight>,
     record: Option<Record>,
     packages: Vec<Package>,
-    /// What changed since the image before; `None` where there was none.
-    changes: Option<&'a [Change]>,
+    /// Whether they are those of the image itself, and not only of the lock.
+    packages_of_image: bool,
+    published: Option<Published>,
+    /// The image before in the registry, and what became of it.
+    since: Option<Since>,
+    /// Packages that changed since the image before: by the registry or, where that has none before, by the history.
+    changes: Vec<Change>,
     sizes: Option<Line>,
     times: Option<Line>,
 }
@@ -38,10 +42,11 @@ pub struct Page<'a> {
 #[derive(Serialize)]
 struct Weight {
     digest: String,
-    built: String,
+    /// When it was built; none where only a registry tells of it.
+    built: Option<String>,
     seconds: u64,
     compressed: Option<String>,
-    unpacked: String,
+    unpacked: Option<String>,
     tiles: Vec<Tile>,
     layers: Vec<(String, String)>,
 }
@@ -55,15 +60,19 @@ impl<'a> Page<'a> {
     pub fn new(input: &'a Input, release: &'a str, variant: &'a str) -> Result<Page<'a>> {
         let catalog = input.catalog;
         let facts = &input.lock.releases[release].facts;
-        let Report { measured, record, licences } = input.report(release, variant);
+        let Report { figures, record, packages: of_image, licences, published } =
+            input.report(release, variant);
         let tags = planned(catalog, facts, variant)?;
         let registry = input.registry.map(|registry| format!("{}/", registry.trim_end_matches('/')));
         let tag = tags.last().cloned().unwrap_or_default();
         let points = input.history.of(release, variant);
-        let over_time = |value: fn(&Point) -> f64| {
-            let values: Vec<(u64, f64)> = points.iter().map(|it| (it.built, value(it))).collect();
+        let over_time = |value: fn(&Point) -> Option<f64>| {
+            let values: Vec<(u64, f64)> =
+                points.iter().filter_map(|it| Some((it.built, value(it)?))).collect();
             line(&values, LINE)
         };
+        let since = published.as_ref().and_then(|it| it.since.clone());
+        let in_history = || points.last().map(|it| it.changes.clone()).unwrap_or_default();
         Ok(Page {
             file: page_of(release, variant),
             release,
@@ -77,24 +86,29 @@ impl<'a> Page<'a> {
                 .collect(),
             tags,
             reference: format!("{}{}:{tag}", registry.unwrap_or_default(), catalog.repository),
-            measured: measured.map(weight),
+            measured: figures.map(weight),
             record,
-            packages: packages(catalog, input.lock, (release, variant), &licences),
-            changes: points.last().filter(|_| points.len() > 1).map(|it| it.changes.as_slice()),
-            sizes: over_time(|it| it.compressed.unwrap_or(it.unpacked) as f64 / 1e9),
+            packages_of_image: of_image.is_some(),
+            packages: of_image
+                .unwrap_or_else(|| packages(catalog, input.lock, (release, variant), &licences)),
+            published,
+            changes: since.as_ref().map_or_else(in_history, |it| it.packages.clone()),
+            since,
+            sizes: over_time(|it| Some(it.compressed.or(it.unpacked)? as f64 / 1e9)),
             times: over_time(|it| it.seconds),
         })
     }
 }
 
-fn weight(it: Measured) -> Weight {
+fn weight(it: Figures) -> Weight {
     let layers: Vec<(String, u64)> = it.layers.iter().map(|(bytes, by)| (by.clone(), *bytes)).collect();
+    let built = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(it.at));
     Weight {
         digest: it.digest,
-        built: humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(it.built)).to_string(),
-        seconds: it.seconds.round() as u64,
+        built: it.seconds.map(|_| built.to_string()),
+        seconds: it.seconds.unwrap_or_default().round() as u64,
         compressed: it.compressed.map(gigabytes),
-        unpacked: gigabytes(it.unpacked),
+        unpacked: it.unpacked.map(gigabytes),
         tiles: treemap(&layers, TREEMAP),
         layers: it.layers.iter().map(|(bytes, by)| (gigabytes(*bytes), by.clone())).collect(),
     }

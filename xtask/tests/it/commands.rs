@@ -104,6 +104,11 @@ fn errors_look_the_same_whoever_finds_them() {
         assert!(outcome.stderr.starts_with(begins), "{args:?}: {}", outcome.stderr);
         assert_eq!(outcome.stdout, "", "{args:?}");
     }
+    // What no refusal was made for: the system says no.
+    let copy = Copy::new();
+    let outcome = copy.xtask(&["site", "--out", "variants.yaml/pages"]);
+    outcome.expect(3, &["Not a directory", "\n  help: "]);
+    assert!(outcome.stderr.starts_with("error[E_HOST]: reading variants.yaml/pages"), "{outcome:#?}");
 }
 
 #[test]
@@ -151,9 +156,12 @@ fn the_first_steps_of_a_new_user_lead_somewhere() {
     alone(&["plan", "--variant", "runtime"]).expect(0, &["build", "new"]);
     let smoke = alone(&["smoke", "--variant", "runtime"]);
     smoke.expect(2, &["error[E_NO_IMAGE]", "`cargo xtask build` makes it"]);
+    alone(&["size", "x"]).expect(2, &["error[E_NO_IMAGE]: x: "]);
+    alone(&["diff", "x", "y"]).expect(2, &["error[E_NO_IMAGE]: x: "]);
     assert!(!copy.path("target/xtask/engine").exists(), "an engine was fetched");
 
     let doubles = Doubles::new().say("image.rc", "1");
+    doubles.run(&["size", "x"], &[]).expect(2, &["error[E_NO_IMAGE]: x: "]);
     doubles.run(&["smoke", "--variant", "mlflow"], &[]).expect(2, &["error[E_NO_IMAGE]"]);
     assert!(!doubles.all_calls().contains("run --rm"));
 }

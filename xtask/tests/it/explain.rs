@@ -43,6 +43,20 @@ fn the_same_answer_comes_as_json() {
 }
 
 #[test]
+fn a_machine_alone_is_a_question_too() {
+    let copy = Copy::new();
+    let here = |args: &[&str]| copy.xtask(&[&["explain"], args].concat());
+    let good = here(&["--gpu", "T4", "--driver", "535.104.05"]);
+    good.expect(0, &["some of these images run on T4 (sm 7.5), linux/amd64, driver 535.104.05"]);
+    let json = here(&["--json", "--gpu", "T4", "--driver", "535.104.05"]);
+    let answer: serde_json::Value = serde_json::from_str(&json.expect(0, &[]).stdout).unwrap();
+    assert_eq!((&answer["verdict"], &answer["take"]), (&"known-good".into(), &"2.9".into()), "{answer:#}");
+    assert_eq!(answer["ours"][0]["lacks"][0]["driver"], "580.65.06");
+    here(&["--driver", "470.82.01"]).expect(1, &["none of these images runs", "error[E_CHECK]"]);
+    here(&["--python", "3.13"]).expect(2, &["error[E_USAGE]"]);
+}
+
+#[test]
 fn a_catalog_that_is_refused_still_gets_an_answer() {
     let copy = Copy::new();
     copy.edit("cuda: cu132", "cuda: \"11.8\"");

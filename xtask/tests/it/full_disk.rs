@@ -2,8 +2,9 @@
 //! full, in a mount namespace of its own.
 
 use crate::order::Doubles;
-use crate::support::{Copy, Outcome, command_in, texts};
+use crate::support::{Copy, Outcome, command_in, project, texts};
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -90,4 +91,64 @@ fn a_rendered_file_is_the_old_one_or_the_new_one() {
         }
     }
     assert_eq!(ends, BTreeSet::from([Some(0), Some(3)]));
+}
+
+/// Stands in for uv: one wheel, whatever is asked for; it says what `$DOUBLE/uv.err` says, and fails then.
+const UV: &str = r#"#!/bin/sh
+[ "$1" = --version ] && echo "uv 0-double" && exit
+[ -e "$DOUBLE/uv.err" ] && cat "$DOUBLE/uv.err" >&2 && exit 2
+while [ $# -gt 1 ]; do [ "$1" = --output-file ] && output=$2; shift; done
+printf '[[packages]]\nname = "torch"\nversion = "0"\nwheels = [{name = "torch-0-py3-none-any.whl", ' > "$output"
+printf 'size = 1, hashes = {sha256 = "0"}}]\n' >> "$output"
+"#;
+
+/// `lock --update` with doubles of all that it starts.
+fn update(doubles: &Doubles, bin: &Path) -> Command {
+    std::fs::write(bin.join("uv"), UV).unwrap();
+    std::fs::set_permissions(bin.join("uv"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ours = project().join("xtask/tests/it/doubles");
+    let path = format!("{}:{}:{}", bin.display(), ours.display(), std::env::var("PATH").unwrap());
+    doubles.command(&["lock", "--update"], &[("PATH", &path)])
+}
+
+#[test]
+fn a_resolver_on_a_full_disk_leaves_the_lock_as_it_is() {
+    let (doubles, bin) = (Doubles::new(), tempfile::tempdir().unwrap());
+    let lock = doubles.copy.path("images/lock.json");
+    let old = std::fs::read_to_string(&lock).unwrap();
+    let doubles = doubles.say("uv.err", "error: failed to write: No space left on device (os error 28)");
+    let outcome = Outcome::of(update(&doubles, bin.path()).output().unwrap());
+    outcome.expect(3, &["error[E_DISK]: resolving the wheels", "help: free some space"]);
+    assert_eq!(std::fs::read_to_string(&lock).unwrap(), old);
+    // With room again, the same command makes a new one.
+    std::fs::remove_file(doubles.copy.path("double/uv.err")).unwrap();
+    Outcome::of(update(&doubles, bin.path()).output().unwrap()).expect(0, &["wrote images/lock.json"]);
+    assert_ne!(std::fs::read_to_string(&lock).unwrap(), old);
+}
+
+#[test]
+#[ignore = "mounts a file system"]
+fn a_lock_is_the_old_one_or_the_new_one() {
+    let mut ends = BTreeSet::new();
+    for pages in [0, 8, 24, 45, 64] {
+        let (doubles, bin) = (Doubles::new(), tempfile::tempdir().unwrap());
+        let lock = doubles.copy.path("images/lock.json");
+        let old = std::fs::read_to_string(&lock).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let kept = elsewhere.path().join("kept");
+        let run = update(&doubles, bin.path());
+        let outcome = on_a_full_disk(&run, doubles.copy.dir.path(), pages, &kept);
+        let left = std::fs::read_to_string(kept.join("images/lock.json")).unwrap();
+        if outcome.code == Some(0) {
+            let new: serde_json::Value = serde_json::from_str(&left).unwrap();
+            assert_eq!(new["uv"], "0-double", "{pages}");
+        } else {
+            outcome.expect(3, &["error[E_DISK]: ", "help: free some space"]);
+            assert_eq!(left, old, "{pages}: {outcome:#?}");
+        }
+        let at = outcome.stderr.lines().find(|line| line.starts_with("error")).unwrap_or("good").to_owned();
+        ends.insert(at.split(['/', ':']).nth(1).unwrap_or("good").to_owned());
+    }
+    // It was met in more than one place, and in the end there was room.
+    assert!(ends.len() > 2 && ends.contains("good"), "{ends:#?}");
 }

@@ -34,6 +34,7 @@ mod reproducible;
 mod run;
 mod schema;
 mod services;
+mod signed;
 mod site;
 mod ssh;
 mod support;

@@ -102,6 +102,25 @@ fn a_plan_can_be_made_against_a_registry() {
     doubles.say("imagetools", "401 Unauthorized").run(&args, &[]).expect(3, &["error[E_REGISTRY_AUTH]"]);
 }
 
+/// A night has the patience that was given, in each of its steps, and what stands in its way is no failure of an image.
+#[test]
+fn a_night_without_a_registry_is_a_night_that_cannot_be() {
+    let doubles = Doubles::new().say("imagetools", "connection refused").say("imagetools.rc", "1");
+    let night = ["nightly", "--variant", "runtime", "--registry", "registry.example.org"];
+    let outcome = doubles.run(&[&night[..], &["--retry-budget", "0s"]].concat(), &[]);
+    outcome.expect(
+        3,
+        &["error[E_NETWORK]", "once more in 0 s", "--retry-budget 0s", "error[E_HOST]: what changed: "],
+    );
+    assert_eq!((outcome.stderr.matches("error[E_NETWORK]").count(), doubles.calls()), (3, vec![]));
+    let planned = doubles.run(&[&night[..], &["--dry-run", "--verbose", "--cache-dir", "c"]].concat(), &[]);
+    let lines: Vec<&str> =
+        planned.expect(0, &[]).stdout.lines().filter(|line| !line.starts_with('#')).collect();
+    let cache = format!("--cache-dir {} ", doubles.copy.path("c").display());
+    let all = lines.iter().all(|line| line.contains(&cache) && line.ends_with("--retry-budget 3m --verbose"));
+    assert!(all && lines.len() == 6, "{lines:#?}");
+}
+
 #[test]
 fn nothing_changed_means_nothing_is_done() {
     let doubles = Doubles::new();
@@ -302,7 +321,7 @@ fn what_a_registry_does_not_give_is_refused_before_anything_is_built() {
         let doubles = Doubles::new().say("imagetools", answer).say("imagetools.rc", "1");
         let args = ["build", "--variant", "devel", "--variant", "runtime", "--release", "2.9"];
         doubles
-            .run(&args, &[])
+            .run(&[&args[..], &["--retry-budget", "0s"]].concat(), &[])
             .expect(3, &[&format!("error[{id}]: {TOOLKIT}"), "2.9 devel cannot be built here"]);
         assert_eq!(doubles.calls(), Vec::<String>::new());
     }
@@ -316,6 +335,27 @@ fn what_a_registry_does_not_give_is_refused_before_anything_is_built() {
     );
     let env = std::fs::read_to_string(doubles.copy.path("double/bake.env")).unwrap();
     assert!(env.contains("MIRROR=mirror.example.org/hub/\n"), "{env}");
+}
+
+/// Counted: what a build and a plan ask of a registry is asked again while that is busy. A build does not wait for a name that
+/// nobody knows.
+#[test]
+fn a_registry_that_is_busy_for_a_moment_is_asked_again() {
+    let busy = |times| {
+        let doubles = Doubles::new().say("smoke", &passed_2_9()).say("imagetools.fails", times);
+        doubles.say("imagetools.err", "unexpected status: 503 Service Unavailable")
+    };
+    let asked = |doubles: &Doubles| doubles.all_calls().matches("imagetools inspect").count();
+    let build = ["build", "--variant", "devel", "--release", "2.9"];
+    let doubles = busy("2");
+    doubles.run(&build, &[]).expect(0, &["a look at nvidia/cuda", "503", "once more in", "2.9-devel"]);
+    assert_eq!(asked(&doubles), 3);
+    let doubles = busy("1").say("imagetools", "not found").say("imagetools.rc", "1");
+    let plan = ["plan", "--variant", "runtime", "--registry", "registry.example.org"];
+    doubles.run(&plan, &[]).expect(0, &["once more in", "build", "new"]);
+    let doubles = busy("9").say("imagetools.err", "dial tcp: lookup registry.example.org: no such host");
+    doubles.run(&build, &[]).expect(3, &["error[E_NETWORK]", "2.9 devel cannot be built here"]);
+    assert_eq!(asked(&doubles), 1);
 }
 
 #[test]

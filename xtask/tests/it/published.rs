@@ -1,6 +1,5 @@
-//! What is told of a registry, taken out of it, and signed in it: the real registry, cosign of Debian.
+//! What is told of a registry and taken out of it: the real registry.
 
-use crate::debian;
 use crate::proxy::{Fault, Proxy};
 use crate::publish::Market;
 use crate::registry::Registry;
@@ -75,55 +74,6 @@ fn old_names_go_and_what_is_used_stays() {
     assert_eq!(market.tags(), left);
     run(&market, &["prune", "--keep", "1"]).expect(0, &["stays"]);
     run(&market, &["prune", "--keep", "0"]).expect(2, &["error[E_SCHEMA]: --keep"]);
-}
-
-/// Signed by digest, verified by cosign itself, and once is enough; without a good signature no name moves.
-#[test]
-#[ignore = "needs Debian's docker-registry and cosign"]
-fn what_is_published_is_signed() {
-    let market = Market::new();
-    let digest = market.push("runtime", "a");
-    market.smoke("runtime", &[]).expect(0, &[]);
-    let bin = debian::unpacked_of_testing("cosign").join("usr/bin");
-    let keys = tempfile::tempdir().unwrap();
-    let cosign = |args: &[&str]| {
-        let mut command = Command::new(bin.join("cosign"));
-        command.args(args).current_dir(keys.path()).env("COSIGN_PASSWORD", "canary-password");
-        Outcome::of(command.output().unwrap())
-    };
-    cosign(&["generate-key-pair"]).expect(0, &[]);
-    cosign(&["generate-key-pair", "--output-key-prefix", "other"]).expect(0, &[]);
-    let path = format!("{}:{}:{}", doubles().display(), bin.display(), std::env::var("PATH").unwrap());
-    let key = keys.path().join("cosign.key").display().to_string();
-    let at = market.direct();
-    let publish = |password: &str| {
-        let args = ["publish", "--registry", &at, "--variant", "runtime", "--retry-budget", "5s"];
-        let sign = ["--sign", "--key", &key, "--no-transparency-log"];
-        market.doubles.run(&[&args[..], &sign].concat(), &[("PATH", &path), ("COSIGN_PASSWORD", password)])
-    };
-    publish("wrong").expect(1, &["error[E_SIGNATURE]", "UNDONE"]);
-    assert!(!market.tags().contains_key("runtime"));
-    let good = publish("canary-password");
-    good.expect(0, &["moved"]);
-    assert!(!good.stderr.contains("canary-password") && !good.stdout.contains("canary-password"));
-    let image = format!("{at}/pytorch-cuda@{digest}");
-    let verify = |public: &str| cosign(&["verify", "--key", public, "--insecure-ignore-tlog=true", &image]);
-    verify("cosign.pub").expect(0, &[&digest]);
-    assert_ne!(verify("other.pub").code, Some(0));
-    // Signed once; the report is still found beside the signature.
-    let signatures = || {
-        let (_, list, _) = market.ask("GET", &format!("manifests/{}", digest.replace(':', "-")), "*/*", b"");
-        let list: Value = serde_json::from_slice(&list).unwrap();
-        list["manifests"].as_array().unwrap().len()
-    };
-    let before = signatures();
-    publish("canary-password").expect(0, &["was there"]);
-    assert_eq!((signatures(), before), (2, 2));
-    run(&market, &["freshness", "--variant", "runtime", "--max-age", "1h"]).expect(0, &["not-gpu-tested"]);
-}
-
-fn doubles() -> std::path::PathBuf {
-    crate::support::project().join("xtask/tests/it/doubles")
 }
 
 /// The contract of every command: with `--quiet --json` nothing but a value, and a dry run changes nothing.
@@ -383,11 +333,14 @@ fn a_night_is_one_command() {
     write("imagetools", "not found");
     write("imagetools.rc", "1");
     let night = || run(&market, &["nightly", "--variant", "runtime", "--max-age", "1h"]);
-    night().expect(0, &["all 5 steps passed", "moved", "not-gpu-tested"]);
+    night().expect(0, &["all 6 steps passed", "moved", "not-gpu-tested", "1 of 16 images are published"]);
     let tags = market.tags();
     assert!(!tags.is_empty() && tags.values().all(|it| *it == digest), "{tags:?}");
-    night().expect(0, &["all 5 steps passed"]);
-    assert_eq!(market.tags(), tags, "the same again moves nothing");
+    let history = || std::fs::read_to_string(market.doubles.copy.path("target/site/history.jsonl")).unwrap();
+    let before = history();
+    assert!(before.lines().count() == 1 && before.contains(&digest), "{before}");
+    night().expect(0, &["all 6 steps passed"]);
+    assert_eq!((market.tags(), history()), (tags, before), "the same again moves nothing");
     // Without a GPU, nothing moves where one is demanded.
     let gpu = run(&market, &["nightly", "--variant", "runtime", "--gpus", "all"]);
     gpu.expect(1, &["E_NOT_GPU_TESTED", "error[E_CHECK]: smoke test of 2.15 runtime"]);
