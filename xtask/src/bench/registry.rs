@@ -71,6 +71,12 @@ impl Registry {
         self.sent.load(Ordering::Relaxed)
     }
 
+    /// Forgets everything: no other build's base is to be found in it.
+    pub fn empty(&self) -> Result<()> {
+        let there = self.folder.join("docker");
+        if there.exists() { std::fs::remove_dir_all(there).context("emptying the registry") } else { Ok(()) }
+    }
+
     /// How many blobs it has.
     pub fn blobs(&self) -> u64 {
         let blobs = self.folder.join("docker/registry/v2/blobs/sha256");

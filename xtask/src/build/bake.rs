@@ -1,6 +1,7 @@
 //! One bake invocation for everything that is to be built.
 
-use super::bases::Bases;
+use super::bases::{BaseImage, Bases};
+use super::cache::Cache;
 use super::secrets::Secrets;
 use crate::catalog::{Catalog, Platform};
 use crate::engine::{Capabilities, Engine, ImageStore};
@@ -19,7 +20,7 @@ pub struct Bake<'a> {
     pub images: &'a [&'a Planned],
     /// The name of the root they stand on, and what it is.
     pub root: (&'a str, &'a Ground),
-    /// The bases that are layouts; those of other releases are built.
+    /// The bases that are there; those of other releases are built.
     pub bases: &'a Bases,
     /// What build steps are given in secret.
     pub secrets: &'a Secrets,
@@ -33,6 +34,10 @@ pub struct Bake<'a> {
     pub no_cache: bool,
     /// buildx's builder instance.
     pub builder: Option<&'a str>,
+    /// Whether what is built is in the engine by itself; otherwise it is loaded.
+    pub in_engine: bool,
+    /// Caches of steps.
+    pub cache: Cache<'a>,
     /// A mirror of the registry that references without a host mean.
     pub mirror: Option<&'a str>,
     /// The compression was asked for: layers that are there in another are not taken.
@@ -79,7 +84,7 @@ impl Bake<'_> {
             return Vec::new();
         }
         let network = engine.build_network().map(|network| format!("network.{network}"));
-        let bases = self.bases.values().map(|base| base.dir.as_path());
+        let bases = self.bases.values().filter_map(BaseImage::dir);
         let layouts = self.layouts().into_iter().map(|(_, layout)| layout.dir.as_path()).chain(bases);
         let outside = self.secret_files().map(|(_, path)| path).chain(layouts);
         let read = outside.map(|path| format!("fs.read={}", path.display()));
@@ -92,6 +97,7 @@ impl Bake<'_> {
             settings.extend(self.tiers().iter().map(|target| format!("{target}.no-cache=true")));
         }
         settings.extend(self.base_contexts());
+        settings.extend(self.cache.settings(&self.tiers()));
         for target in self.targets_with_secrets() {
             let secret =
                 |(id, path): (&str, &Path)| format!("{target}.secrets=id={id},src={}", path.display());
@@ -108,18 +114,24 @@ impl Bake<'_> {
             // The rendered label is the first platform's.
             settings.push(label("arch-list", &image.arch_list.join(" ")));
             settings.push(label("root", self.root.1.digest()));
-            // Docker's own media types know no zstd: an image with them runs, and is in no list of images.
-            if can.image_store == ImageStore::Containerd {
-                let layers = &self.catalog.base.layers;
-                let (compression, level) = (layers.compression.as_str(), layers.level);
-                // A layer that is there in the other form would be taken as it is.
-                let force = if self.recompress { ",force-compression=true" } else { "" };
-                settings.push(format!(
-                    "{target}.output=type=image,oci-mediatypes=true,compression={compression},compression-level={level}{force}"
-                ));
-            }
+            settings.extend(self.output(can).map(|output| format!("{target}.output={output}")));
         }
         settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]).collect()
+    }
+
+    /// How an image gets into the engine; none where buildx's own way is right.
+    fn output(&self, can: &Capabilities) -> Option<String> {
+        let kind = if self.in_engine { "image" } else { "docker" };
+        // Docker's own media types know no zstd: an image with them runs, and is in no list of images.
+        if can.image_store != ImageStore::Containerd {
+            return (!self.in_engine).then(|| format!("type={kind}"));
+        }
+        let layers = &self.catalog.base.layers;
+        let (compression, level) = (layers.compression.as_str(), layers.level);
+        // A layer that is there in the other form would be taken as it is.
+        let force = if self.recompress { ",force-compression=true" } else { "" };
+        let packed = format!("compression={compression},compression-level={level}{force}");
+        Some(format!("type={kind},oci-mediatypes=true,{packed}"))
     }
 
     /// What the targets that stand on a base take in its place.

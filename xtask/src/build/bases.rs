@@ -2,6 +2,7 @@
 
 use super::disk;
 use super::fetching::Meter;
+use super::interpreter::python_step;
 use super::secrets::indexes;
 use crate::catalog::{Catalog, Platform};
 use crate::engine::Engine;
@@ -9,10 +10,10 @@ use crate::hold::Hold;
 use crate::lock::layers::{self, Layers, Recorded};
 use crate::lock::{Lock, Uv, Wheel};
 use crate::out::{Out, gigabytes};
-use crate::render::{self, Files as Rendered, VENV, VENV_TARGET};
+use crate::registry::Reference;
+use crate::render::{self, Files as Rendered, VENV};
 use crate::root::RootLayout;
-use crate::runner::Step;
-use crate::wheels::{self, Base, Codec, Fetch, Group, Layer, PYTHON, Store, Venv};
+use crate::wheels::{self, Base, Codec, Fetch, Group, Image, Layer, PYTHON, Store, Venv};
 use crate::{faults, files};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -23,15 +24,16 @@ use std::time::Instant;
 const BESIDE: u64 = 500_000_000;
 
 /// Bases by release.
-pub type Bases = BTreeMap<String, BaseLayout>;
+pub type Bases = BTreeMap<String, BaseImage>;
 
-/// A base as an OCI layout.
+/// A base, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BaseLayout {
-    /// The folder.
-    pub dir: PathBuf,
-    /// Digest of its manifest; none where its layers are not made yet and not recorded.
-    pub digest: Option<String>,
+pub enum BaseImage {
+    /// An OCI layout on this machine: its folder, and the digest of its manifest; none where its layers are not made yet
+    /// and not recorded.
+    Layout(PathBuf, Option<String>),
+    /// In a registry, by its digest.
+    Registry(Reference),
 }
 
 /// What bases are made from, and where.
@@ -62,17 +64,42 @@ struct Wanted {
     constraints: String,
 }
 
-impl BaseLayout {
+impl BaseImage {
     /// The address under which a build takes it.
     pub fn address(&self) -> String {
-        let digest = self.digest.as_ref().map(|digest| format!("@{digest}")).unwrap_or_default();
-        format!("oci-layout://{}{digest}", self.dir.display())
+        match self {
+            BaseImage::Registry(image) => format!("docker-image://{image}"),
+            BaseImage::Layout(dir, digest) => {
+                let digest = digest.as_ref().map(|digest| format!("@{digest}")).unwrap_or_default();
+                format!("oci-layout://{}{digest}", dir.display())
+            }
+        }
+    }
+
+    /// The folder on this machine, if it is in one.
+    pub fn dir(&self) -> Option<&Path> {
+        match self {
+            BaseImage::Layout(dir, _) => Some(dir),
+            BaseImage::Registry(_) => None,
+        }
     }
 }
 
 impl Maker<'_> {
     /// A base without making anything: what is here, or else what was recorded.
-    pub fn known(&self, release: &str, root: &RootLayout) -> Result<BaseLayout> {
+    pub fn known(&self, release: &str, root: &RootLayout) -> Result<BaseImage> {
+        let digest = self.image(release, root)?.map(|image| image.digest()).transpose()?;
+        Ok(BaseImage::Layout(Store::at(self.cache).dir, digest))
+    }
+
+    /// Whether every layer of a base is here.
+    pub fn has(&self, release: &str, root: &RootLayout) -> Result<bool> {
+        let (wanted, store) = (self.wanted(release, root)?, Store::at(self.cache));
+        Ok(wanted.names().all(|(_, key)| store.take(key).is_some()))
+    }
+
+    /// The image that a base is, of layers that are here or else were recorded; none where one is neither.
+    pub fn image(&self, release: &str, root: &RootLayout) -> Result<Option<Image>> {
         let wanted = self.wanted(release, root)?;
         let store = Store::at(self.cache);
         let record = layers::read(&self.catalog.folder())?;
@@ -82,11 +109,8 @@ impl Maker<'_> {
             store.take(key).or_else(of_record)
         };
         let all: Option<Vec<Layer>> = wanted.names().map(layer).collect();
-        let digest = match all.filter(|_| root.dir.exists()) {
-            Some(all) => Some(self.image(&wanted, root, &all)?.digest()?),
-            None => None,
-        };
-        Ok(BaseLayout { dir: store.dir, digest })
+        let all = all.filter(|_| root.dir.exists());
+        all.map(|all| self.compose(&wanted, root, &all)).transpose()
     }
 
     fn recalled(&self, name: &str, it: &Recorded) -> Layer {
@@ -105,7 +129,7 @@ impl Maker<'_> {
         root: &RootLayout,
         python: &RootLayout,
         engine: &Engine,
-    ) -> Result<BaseLayout> {
+    ) -> Result<BaseImage> {
         let wanted = self.wanted(release, root)?;
         let _alone = Hold::wait(self.cache, wheels::HOLD, &|line| self.out.say(line))?;
         let store = Store::open(self.cache)?;
@@ -130,11 +154,12 @@ impl Maker<'_> {
         let all: Option<Vec<Layer>> = wanted.names().map(|(_, key)| store.take(key)).collect();
         let all = all.context("a layer that was just made is gone")?;
         self.prove(release, &wanted, &all)?;
-        let image = self.image(&wanted, root, &all)?;
+        let image = self.compose(&wanted, root, &all)?;
         for blob in root.blobs()? {
             store.adopt(&root.dir, &blob)?;
         }
-        Ok(BaseLayout { digest: Some(store.image(&image)?), dir: store.dir })
+        let digest = store.image(&image)?;
+        Ok(BaseImage::Layout(store.dir, Some(digest)))
     }
 
     fn wanted(&self, release: &str, root: &RootLayout) -> Result<Wanted> {
@@ -155,7 +180,7 @@ impl Maker<'_> {
         Ok(Wanted { base, keys, python, constraints })
     }
 
-    fn image(&self, wanted: &Wanted, root: &RootLayout, layers: &[Layer]) -> Result<wheels::Image> {
+    fn compose(&self, wanted: &Wanted, root: &RootLayout, layers: &[Layer]) -> Result<Image> {
         let environment = render::environment(self.files, &wanted.base.release);
         wanted.base.image(root, layers, &environment, self.lock.epoch)
     }
@@ -261,33 +286,4 @@ impl Wanted {
         let groups = self.base.groups.iter().map(|group| group.name.as_str());
         groups.zip(self.keys.iter().map(String::as_str)).chain([(PYTHON, self.python.as_str())])
     }
-}
-
-/// The step in which a root's interpreter makes its layer.
-///
-/// Errors: what asking the engine runs into.
-fn python_step(engine: &Engine, root: &RootLayout, wheels: &Path, out: &Path) -> Result<Step> {
-    let [root_dir, wheels, out] = [root.dir.as_path(), wheels, out].map(|path| path.display().to_string());
-    let set = |key: &str, value: String| ["--set".to_owned(), format!("{VENV_TARGET}.{key}={value}")];
-    let step = engine
-        .docker("the interpreter makes the environment and its byte code", ["buildx", "bake"])
-        .args([
-            "--file",
-            &format!("images/{}", render::BAKE_FILE),
-            "--progress",
-            "plain",
-            "--provenance=false",
-        ])
-        .args(set("contexts.root", format!("oci-layout://{root_dir}@{}", root.digest)))
-        .args(set("contexts.wheels", wheels.clone()))
-        .args(set("output", format!("type=local,dest={out}")));
-    let step = match engine.capabilities()?.bake_allow {
-        true => step.args(
-            [format!("fs.read={root_dir}"), format!("fs.read={wheels}"), format!("fs.write={out}")]
-                .into_iter()
-                .flat_map(|what| ["--allow".to_owned(), what]),
-        ),
-        false => step,
-    };
-    Ok(step.args([VENV_TARGET]))
 }

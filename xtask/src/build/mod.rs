@@ -2,10 +2,12 @@
 
 mod bake;
 mod bases;
+mod cache;
 pub mod disk;
 mod fetching;
 mod host;
 mod images;
+mod interpreter;
 pub mod measured;
 mod outcome;
 mod progress;
@@ -13,13 +15,15 @@ pub mod registry;
 mod report;
 mod roots;
 mod secrets;
+pub mod shared;
 pub mod size;
 mod sources;
 mod times;
 mod transfer;
 
 pub use bake::{Bake, candidate};
-pub use bases::{Bases, Maker};
+pub use bases::{BaseImage, Bases, Maker};
+pub use cache::Cache;
 pub use host::{commit_day, revision};
 pub use images::{Images, Tagged, truth};
 pub use measured::Measured;

@@ -149,8 +149,11 @@ impl Progress {
 
     /// Where the time went.
     pub fn phases(&self) -> Phases {
-        let named =
-            |name: &str| self.parts.iter().filter(|(part, _)| part.starts_with(name)).map(|(_, s)| s).sum();
+        // A sum of nothing is -0.
+        let named = |name: &str| {
+            let parts = self.parts.iter().filter(|(part, _)| part.starts_with(name));
+            parts.fold(0.0, |sum, (_, seconds)| sum + seconds)
+        };
         let installed = self.last_install.max(self.last_fetch);
         let export = self.export_start.unwrap_or(installed).max(installed);
         Phases {

@@ -51,7 +51,10 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "matrix",
         [
-            ("cargo xtask matrix", "a job for each base, as GitHub's `strategy.matrix` takes it"),
+            (
+                "cargo xtask matrix",
+                "what makes each base, and what finds it, as GitHub's `strategy.matrix` takes it",
+            ),
             ("cargo xtask matrix --registry registry.example.org/team", "only what must be built"),
         ],
     ),

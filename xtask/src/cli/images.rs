@@ -77,6 +77,12 @@ pub struct Build {
     /// The builder instance of buildx
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,
+    /// Finished steps to take: a repository, or buildx's own words (`type=…`); may be given several times
+    #[arg(long, value_name = "CACHE")]
+    pub cache_from: Vec<String>,
+    /// Where to keep finished steps: a repository, or buildx's own words; may be given several times
+    #[arg(long, value_name = "CACHE")]
+    pub cache_to: Vec<String>,
     /// Push candidates to the registry, under names that no user takes
     #[arg(long, requires = "registry")]
     pub push: bool,

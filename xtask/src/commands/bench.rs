@@ -151,6 +151,7 @@ impl Grounds<'_> {
         let meter = Meter { folder: self.folder, registry: &registry };
         for case in cases {
             if *case == Case::Wheels && way != Way::Plain {
+                registry.empty()?;
                 self.empty_of_layers()?;
             }
             bed.change(*case, self.release, Platform::host(), other)?;

@@ -203,8 +203,11 @@ impl Run<'_> {
                 word(plan.reason)
             ));
         }
-        let bases =
-            self.timed(|times| &mut times.base, || self.order.bases(self.engine, prepared, &plans, false))?;
+        let shared = self.push.as_ref().map(Push::shared);
+        let bases = self.timed(
+            |times| &mut times.base,
+            || self.order.provide_bases(self.engine, prepared, &plans, shared.as_ref()),
+        )?;
         let bake =
             |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, &bases, plans)?);
         match bake(&plans) {

@@ -1,10 +1,10 @@
 //! The order of a build: everything that is decided before something runs, and the commands that come of it.
 
 use super::App;
-use crate::build::{self, Bake, Bases, Images, Maker, Roots, Secrets, apt_secrets, candidate, registry};
+use crate::build::{self, Bake, Bases, Cache, Images, Roots, Secrets, apt_secrets, candidate, registry};
 use crate::catalog::Platform;
-use crate::cli::{BaseBuilder, Build as Args, Codec, Select};
-use crate::engine::{Capabilities, Engine};
+use crate::cli::{Build as Args, Select};
+use crate::engine::{Capabilities, Engine, ImageStore};
 use crate::lock::Lock;
 use crate::plan::{Action, Chosen, Existing, Planned, Sources};
 use crate::problem::{Id, refuse};
@@ -48,6 +48,8 @@ pub struct Prepared {
     /// What is done, image by image.
     pub plans: Vec<Planned>,
     apt: Option<Secrets>,
+    /// Whether what is built is in the engine by itself.
+    in_engine: bool,
 }
 
 impl Prepared {
@@ -98,6 +100,10 @@ impl<'a> Order<'a> {
 
     /// Plans the images of one root; where it is only `looked` at, nothing is made.
     pub fn prepare(&self, engine: &Engine, root: &str, chosen: &Chosen, looked: bool) -> Result<Prepared> {
+        let in_engine = match &self.args.builder {
+            Some(builder) if engine.answers() => engine.has_builder(builder)?,
+            _ => true,
+        };
         let ground = self.ground(root, chosen, looked)?;
         let (catalog, resolved) = (&self.project.catalog, &self.project.resolved);
         let existing = match &self.args.registry {
@@ -110,59 +116,7 @@ impl<'a> Order<'a> {
         let plans = self.plans(&existing, chosen, (root, &ground))?;
         let it = &self.project.catalog.roots[root];
         let apt = it.image.is_some().then(|| apt_secrets(it, self.secrets.has_ca(), self.app.state()));
-        Ok(Prepared { root: root.to_owned(), ground, existing, plans, apt: apt.transpose()? })
-    }
-
-    /// Whether the bases on some roots are made straight from wheels: only the layers of a root that is bootstrapped are at
-    /// hand.
-    pub fn makes_layers(&self, roots: &[&str]) -> bool {
-        let is_made = |root: &&str| self.project.catalog.roots[*root].image.is_none();
-        self.args.base.base_builder == BaseBuilder::Layers && roots.iter().all(is_made)
-    }
-
-    /// What makes the bases on a root straight from wheels.
-    fn maker(&self, root: &str) -> Option<Maker<'_>> {
-        self.makes_layers(&[root]).then(|| Maker {
-            catalog: &self.project.catalog,
-            lock: self.lock,
-            files: self.files,
-            platform: self.platform,
-            codec: self.codec(),
-            cache: self.app.cache(),
-            state: self.app.state(),
-            out: &self.app.out,
-        })
-    }
-
-    fn codec(&self) -> wheels::Codec {
-        match self.args.base.codec {
-            Codec::Splice => wheels::Codec::Splice,
-            Codec::Zstd => wheels::Codec::Zstd(self.project.catalog.base.layers.level as i32),
-        }
-    }
-
-    /// The bases of some images, made where they are not there; where they are only `looked` at, nothing is made.
-    pub fn bases(
-        &self,
-        engine: &Engine,
-        prepared: &Prepared,
-        plans: &[&Planned],
-        looked: bool,
-    ) -> Result<Bases> {
-        let (Some(maker), Ground::Made { root, .. }) = (self.maker(&prepared.root), &prepared.ground) else {
-            return Ok(Bases::new());
-        };
-        let mut bases = Bases::new();
-        for plan in plans {
-            if !bases.contains_key(&plan.release) {
-                let base = match looked {
-                    true => maker.known(&plan.release, root)?,
-                    false => maker.provide(&plan.release, root, root, engine)?,
-                };
-                bases.insert(plan.release.clone(), base);
-            }
-        }
-        Ok(bases)
+        Ok(Prepared { root: root.to_owned(), ground, existing, plans, apt: apt.transpose()?, in_engine })
     }
 
     fn ground(&self, root: &str, chosen: &Chosen, looked: bool) -> Result<Ground> {
@@ -232,10 +186,22 @@ impl<'a> Order<'a> {
             revision: &self.revision,
             no_cache: self.args.no_cache,
             builder: self.args.builder.as_deref(),
+            in_engine: prepared.in_engine,
+            cache: self.cache(can),
             mirror: self.args.mirror.as_deref(),
             recompress: self.args.compression.is_some(),
         };
         Ok(bake.step(engine, can))
+    }
+
+    /// The caches of steps, as far as the builder can keep some.
+    fn cache(&self, can: &Capabilities) -> Cache<'_> {
+        let Args { cache_from: from, cache_to: to, builder, .. } = self.args;
+        let keeps = builder.is_some() || can.image_store == ImageStore::Containerd;
+        if !keeps && !to.is_empty() {
+            self.app.out.say("warning: --cache-to is left out: docker keeps steps for others only in containerd's image store, or with --builder");
+        }
+        Cache { from, to: if keeps { to } else { &[] } }
     }
 
     /// The smoke test of an image.
@@ -255,7 +221,7 @@ impl<'a> Order<'a> {
             return Ok(Vec::new());
         }
         let images = Images { engine, catalog: &self.project.catalog };
-        let bases = self.bases(engine, prepared, &plans, true)?;
+        let bases = self.bases(prepared, &plans, |maker, plan, root| maker.known(&plan.release, root))?;
         let mut steps = vec![self.bake(engine, prepared, &bases, &plans)?];
         for plan in plans {
             let candidate = candidate(&self.project.catalog, plan);

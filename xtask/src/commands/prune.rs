@@ -1,13 +1,16 @@
 //! `prune`: what the registry need not keep. Without `--delete` it only tells.
 
 use super::App;
+use crate::build::shared;
+use crate::catalog::Catalog;
 use crate::cli::Prune as Args;
+use crate::plan::Inputs;
 use crate::problem::{Id, refuse};
 use crate::project::Project;
-use crate::publish::candidate::PREFIX;
+use crate::publish::candidate::{PREFIX, configuration};
 use crate::publish::prune::{Known, gone, judge, table};
 use crate::publish::report::Report;
-use crate::registry::{Registry, Repository, fallback_tag};
+use crate::registry::{Manifest, Registry, Repository, fallback_tag};
 use crate::tags::{Truth, day_of};
 use anyhow::Result;
 use std::time::SystemTime;
@@ -44,7 +47,14 @@ fn know(project: &Project, registry: &Registry, at: &Repository) -> Result<Known
             continue;
         };
         let children = manifest.document()?.manifests.unwrap_or_default();
-        let children = children.into_iter().map(|it| it.digest).collect();
+        let children: Vec<String> = children.into_iter().map(|it| it.digest).collect();
+        if !known.children.contains_key(&manifest.digest) {
+            let held = children.iter().filter_map(|image| registry.manifest(&at.at(image)).transpose());
+            for image in held.chain([Ok(manifest.clone())]) {
+                let image = image?;
+                known.bases.extend(base_of(registry, at, catalog, &image)?.map(|base| (image.digest, base)));
+            }
+        }
         known.children.insert(manifest.digest.clone(), children);
         if tag.starts_with(PREFIX) {
             let reports = Report::all(registry, at, &manifest.digest, catalog)?;
@@ -62,6 +72,19 @@ fn know(project: &Project, registry: &Registry, at: &Repository) -> Result<Known
         known.tags.insert(tag, manifest.digest);
     }
     Ok(known)
+}
+
+/// The tag of the base that an image says it was made from.
+fn base_of(
+    registry: &Registry,
+    at: &Repository,
+    catalog: &Catalog,
+    image: &Manifest,
+) -> Result<Option<String>> {
+    let labels = configuration(registry, at, image)?.map(|it| it.labels()).unwrap_or_default();
+    let input = Inputs::of(catalog, &labels).base_input;
+    let release = labels.get(&catalog.label("release")).filter(|_| !input.is_empty());
+    Ok(release.map(|release| shared::tag(release, &input)))
 }
 
 /// What is attached goes first: an image that is gone could not be asked for it.

@@ -2,12 +2,14 @@
 
 use super::order::{Order, Prepared};
 use crate::attest::{inventory, provenance, sbom};
+use crate::build::shared::Shared;
 use crate::build::{Tagged, Transfer, measured};
 use crate::engine::Engine;
 use crate::out::word;
 use crate::plan::{Inputs, Planned};
 use crate::publish::candidate::{self, configuration};
 use crate::registry::{Artifact, Descriptor, Manifest, Reference, Repository};
+use crate::root::Ground;
 use crate::runner::Step;
 use anyhow::Result;
 use serde_json::Value;
@@ -24,6 +26,11 @@ pub struct Push<'a> {
 }
 
 impl Push<'_> {
+    /// The bases that machines share there.
+    pub fn shared(&self) -> Shared<'_> {
+        Shared { registry: self.transfer.registry, at: &self.at }
+    }
+
     /// The name of an image's candidate.
     fn candidate(&self, plan: &Planned) -> Reference {
         let image = (plan.release.as_str(), plan.variant.as_str());
@@ -57,12 +64,15 @@ impl Push<'_> {
         Ok(Tagged { digest: manifest.digest, references: vec![candidate.to_string()] })
     }
 
-    /// Sends an image of the engine, then what it holds and where it comes from.
+    /// Sends an image of the engine, then what it holds and where it comes from, and names its base for other machines.
     pub fn send(&self, plan: &Planned, prepared: &Prepared, image: &Tagged) -> Result<Tagged> {
         let candidate = self.candidate(plan);
         self.order.app.out.say(&format!("pushing {candidate}"));
         let sent = self.transfer.push(&image.references[0], &image.digest, &candidate)?;
-        for (artifact_type, content) in self.told(plan, prepared, &image.references[0], &sent)? {
+        let manifest = self.transfer.registry.manifest(&self.at.at(&sent.digest))?;
+        for (artifact_type, content) in
+            self.told(plan, prepared, &image.references[0], (&sent, manifest.as_ref()))?
+        {
             let content = serde_json::to_vec(&content)?;
             if artifact_type == sbom::MEDIA_TYPE {
                 measured::keep_bill(self.order.app.state(), plan, &content)?;
@@ -70,6 +80,11 @@ impl Push<'_> {
             let artifact =
                 Artifact { artifact_type: artifact_type.to_owned(), content, annotations: BTreeMap::new() };
             self.transfer.registry.attach(&self.at, &sent, &artifact)?;
+        }
+        if let (Some(maker), Ground::Made { root, .. }, Some(manifest)) =
+            (self.order.maker(&prepared.root), &prepared.ground, &manifest)
+        {
+            self.shared().share(&maker, plan, root, manifest)?;
         }
         Ok(Tagged { digest: sent.digest, references: vec![candidate.to_string()] })
     }
@@ -84,7 +99,7 @@ impl Push<'_> {
         plan: &Planned,
         prepared: &Prepared,
         local: &str,
-        sent: &Descriptor,
+        (sent, manifest): (&Descriptor, Option<&Manifest>),
     ) -> Result<[(&'static str, Value); 2]> {
         let (order, engine): (&Order, &Engine) = (self.order, self.transfer.engine);
         let catalog = &order.project.catalog;
@@ -98,8 +113,7 @@ impl Push<'_> {
             sbom::Subject { name: &catalog.repository, digest: &sent.digest, epoch: order.lock.epoch };
         let bill = sbom::bill(subject, &inventory::ask(engine, local)?, &hashes);
         // An image that was there already is of an older commit than this.
-        let manifest = self.transfer.registry.manifest(&self.at.at(&sent.digest))?;
-        let labels = match &manifest {
+        let labels = match manifest {
             Some(manifest) => configuration(self.transfer.registry, &self.at, manifest)?,
             None => None,
         };

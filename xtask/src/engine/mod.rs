@@ -1,6 +1,7 @@
 //! Whatever answers the docker API: the user's own docker, or a private one. Only this module knows docker's words.
 
 mod bridge;
+mod builder;
 mod capabilities;
 mod daemon;
 mod found;
@@ -100,6 +101,13 @@ impl Engine {
         }
         let asked = capabilities::ask(self)?;
         Ok(self.capabilities.get_or_init(|| asked))
+    }
+
+    /// Whether what a builder of buildx builds is in this engine by itself; otherwise it has to be loaded.
+    ///
+    /// Errors: `E_ENGINE` for a builder that is not there, or that is another engine.
+    pub fn has_builder(&self, builder: &str) -> Result<bool> {
+        builder::is_engine(self, builder)
     }
 
     /// Where the engine keeps its data and how much room is left there; none where that is on another machine.

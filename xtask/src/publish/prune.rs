@@ -1,9 +1,10 @@
-//! What a registry need not keep: old immutable names, and candidates that nobody published. Pure: what is there is
+//! What a registry need not keep: old immutable names, candidates that nobody published, and their bases. Pure: what is there is
 //! given. A registry removes manifests, and with one every tag that points at it: so what is removed is a digest, and
 //! only one that nothing which stays needs.
 
 use super::candidate::PREFIX;
 use super::promote::There;
+use crate::build::shared::is_base;
 use crate::out::columns;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,8 @@ pub struct Known {
     pub tested: BTreeMap<String, String>,
     /// The manifests of each index, by its digest.
     pub children: BTreeMap<String, Vec<String>>,
+    /// The tag of the base that each image was made from, by its digest.
+    pub bases: BTreeMap<String, String>,
 }
 
 /// What is done about a tag, and why.
@@ -34,7 +37,8 @@ pub struct Verdict {
     pub why: &'static str,
 }
 
-/// Judges every tag: of each image the newest `keep` immutable names stay, and candidates tested after `since`.
+/// Judges every tag: of each image the newest `keep` immutable names stay, and candidates tested after `since`; and every
+/// base that one of those was made from.
 pub fn judge(known: &Known, keep: usize, since: &str) -> Vec<Verdict> {
     let newest = newest(known, keep);
     let reason = |tag: &String| match (known.days.contains_key(tag), tag.starts_with(PREFIX)) {
@@ -45,6 +49,7 @@ pub fn judge(known: &Known, keep: usize, since: &str) -> Vec<Verdict> {
             Some(_) => Some("a candidate that was tested lately"),
             None => Some("a candidate of unknown age"),
         },
+        (false, false) if is_base(tag) => None,
         (false, false) => Some("a name that moves"),
     };
     let mut needed = BTreeSet::new();
@@ -58,10 +63,13 @@ pub fn judge(known: &Known, keep: usize, since: &str) -> Vec<Verdict> {
             needed.extend(known.children.get(digest).into_iter().flatten().cloned());
         }
     }
+    let bases = needed.iter().filter_map(|digest| known.tags.get(known.bases.get(digest)?)).cloned();
+    needed.extend(bases.collect::<Vec<_>>());
     let judge = |(tag, digest): (&String, &String)| {
         let goes = !needed.contains(digest);
         let why = match (goes, reason(tag)) {
             (true, _) => "old",
+            (false, _) if is_base(tag) => "the base of an image that stays",
             (false, Some(why)) => why,
             (false, None) => "another name of what stays",
         };
@@ -115,6 +123,9 @@ pub fn table(verdicts: &[Verdict]) -> String {
 mod tests {
     use super::*;
 
+    const OLD_BASE: &str = "base-2.15-0123456789abcde0";
+    const BASE: &str = "base-2.15-0123456789abcde1";
+
     fn known() -> Known {
         let tags = [
             ("a-20260101", "1"),
@@ -127,6 +138,8 @@ mod tests {
             ("candidate-y-a", "5"),
             ("candidate-z-a", "6"),
             ("candidate-w-a", "7"),
+            (OLD_BASE, "80"),
+            (BASE, "81"),
         ];
         let day = |tag: &str| {
             let (image, day) = tag.split_once('-')?;
@@ -146,6 +159,11 @@ mod tests {
                 ("2".to_owned(), vec!["20".to_owned(), "40".to_owned()]),
                 ("4".to_owned(), vec!["40".to_owned()]),
             ]),
+            // The newest image is an index, and its manifest tells.
+            bases: BTreeMap::from([
+                ("5".to_owned(), OLD_BASE.to_owned()),
+                ("40".to_owned(), BASE.to_owned()),
+            ]),
         }
     }
 
@@ -163,10 +181,11 @@ mod tests {
         assert_eq!(of("candidate-y-a"), (true, "old"));
         assert_eq!(of("candidate-z-a"), (false, "a candidate that was tested lately"));
         assert_eq!(of("candidate-w-a"), (false, "a candidate of unknown age"));
+        assert_eq!(of(OLD_BASE), (true, "old"));
+        assert_eq!(of(BASE), (false, "the base of an image that stays"));
         // What the index of the newest holds stays, although an old one holds it too.
-        assert_eq!(gone(&known, &verdicts), ["2", "20", "3", "5"]);
-        assert!(
-            judge(&known, 9, "2026-01-15").iter().filter(|it| it.goes).all(|it| it.tag == "candidate-y-a")
-        );
+        assert_eq!(gone(&known, &verdicts), ["2", "20", "3", "80", "5"]);
+        let goes = judge(&known, 9, "2026-01-15").into_iter().filter(|it| it.goes).map(|it| it.tag);
+        assert_eq!(goes.collect::<Vec<_>>(), [OLD_BASE, "candidate-y-a"]);
     }
 }

@@ -191,6 +191,11 @@ pub struct Image {
 }
 
 impl Image {
+    /// Its configuration and its manifest, as they are stored.
+    pub fn documents(&self) -> Result<(Vec<u8>, Vec<u8>)> {
+        Ok((serde_json::to_vec(&self.config)?, serde_json::to_vec(&self.manifest()?)?))
+    }
+
     fn manifest(&self) -> Result<Value> {
         let (_, config) = layout::describe(CONFIG, &self.config)?;
         Ok(serde_json::json!({

@@ -438,3 +438,44 @@ fn a_plan_as_json_holds_the_commands_and_what_is_needed() {
     let arm = doubles.run(&["plan", "--variant", "runtime", "--platform", "linux/arm64"], &[]);
     arm.expect(0, &["linux/arm64", "qemu-user-static"]);
 }
+
+/// The bake of a build with some options.
+fn bake(doubles: &Doubles, options: &[&str]) -> String {
+    doubles.run(&[&["build", "--variant", "runtime"], options].concat(), &[]).expect(0, &[]);
+    let calls = doubles.all_calls();
+    calls.lines().find(|line| line.starts_with("buildx bake --file")).unwrap().to_owned()
+}
+
+#[test]
+fn a_builder_elsewhere_gives_its_images_to_the_engine_that_tests_them() {
+    let driver = |name: &str| Doubles::new().say("builder", &format!("Name:   far\nDriver: {name}\n"));
+    let far = bake(&driver("kubernetes"), &["--builder", "far"]);
+    assert!(
+        far.contains(" --builder far ") && far.contains(".output=type=docker,oci-mediatypes=true,"),
+        "{far}"
+    );
+    let here = bake(&driver("docker"), &["--builder", "here"]);
+    assert!(here.contains(" --builder here ") && here.contains(".output=type=image,"), "{here}");
+    let other = driver("docker");
+    let refused = other.run(&["build", "--variant", "runtime", "--builder", "far"], &[]);
+    refused.expect(3, &["error[E_ENGINE]: --builder far", "DOCKER_CONTEXT=far"]);
+    let none = Doubles::new().say("builder.rc", "1");
+    let refused = none.run(&["build", "--variant", "runtime", "--builder", "far"], &[]);
+    refused.expect(3, &["error[E_ENGINE]: --builder far", "docker buildx create"]);
+    assert_eq!((other.calls(), none.calls()), (vec![], vec![]));
+}
+
+#[test]
+fn steps_are_kept_for_others_where_the_engine_can() {
+    let options = ["--cache-from", "r.example.org/cache", "--cache-to", "r.example.org/cache"];
+    let kept = bake(&Doubles::new(), &options);
+    let at = "type=registry,ref=r.example.org/cache:cache-runtime-2-15";
+    assert!(kept.contains(&format!("runtime-2-15.cache-from={at} ")), "{kept}");
+    assert!(kept.contains(&format!("runtime-2-15.cache-to={at},mode=max,")), "{kept}");
+    let classic = r#"{"ServerVersion":"28.0.0","DriverStatus":[["Backing Filesystem","extfs"]]}"#;
+    let doubles = Doubles::new().say("info", classic);
+    let read = bake(&doubles, &options);
+    assert!(read.contains(".cache-from=") && !read.contains(".cache-to="), "{read}");
+    let said = doubles.run(&[&["build", "--variant", "runtime", "--force"], &options[..]].concat(), &[]);
+    said.expect(0, &["warning: --cache-to is left out"]);
+}

@@ -97,7 +97,7 @@ impl Market {
         let config = json!({
             "architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": [sha256(content.as_bytes())]},
             "config": {"Labels": {
-                label("release"): "2.15", label("variant"): variant, "org.opencontainers.image.revision": revision,
+                label("release"): "2.15", label("variant"): variant, label("base-input"): sha256(content.as_bytes()), "org.opencontainers.image.revision": revision,
             }},
         });
         let mut config = self.push_blob(config.to_string().as_bytes());
@@ -108,6 +108,19 @@ impl Market {
         let bytes = manifest.to_string().into_bytes();
         let path = format!("manifests/candidate-{in_tag}-2.15-{variant}-amd64");
         assert_eq!(self.ask("PUT", &path, MANIFEST, &bytes).0, 201);
+        sha256(&bytes)
+    }
+
+    /// The base of an image with some content, as the push of one shares it.
+    pub fn push_base(&self, content: &str) -> String {
+        let mut config =
+            self.push_blob(json!({"architecture": "amd64", "os": "linux"}).to_string().as_bytes());
+        config["mediaType"] = json!("application/vnd.oci.image.config.v1+json");
+        let layers = [self.push_blob(format!("base of {content}").as_bytes())];
+        let manifest = json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers});
+        let tag = format!("base-2.15-{}", &sha256(content.as_bytes())[7..23]);
+        let bytes = manifest.to_string().into_bytes();
+        assert_eq!(self.ask("PUT", &format!("manifests/{tag}"), MANIFEST, &bytes).0, 201);
         sha256(&bytes)
     }
 
@@ -139,7 +152,8 @@ impl Market {
         let list: Value = serde_json::from_slice(&list).unwrap();
         let tags = list["tags"].as_array().cloned().unwrap_or_default();
         let tags = tags.iter().map(|tag| tag.as_str().unwrap().to_owned());
-        let user = tags.filter(|tag| !tag.starts_with("candidate-") && !tag.starts_with("sha256-"));
+        let own = |tag: &String| ["candidate-", "base-", "sha256-"].iter().any(|it| tag.starts_with(it));
+        let user = tags.filter(|tag| !own(tag));
         user.map(|tag| (tag.clone(), self.digest(&tag))).collect()
     }
 

@@ -51,6 +51,7 @@ fn names_that_stopped_moving_are_told() {
 #[ignore = "needs Debian's docker-registry"]
 fn old_names_go_and_what_is_used_stays() {
     let (mut market, first) = published();
+    let bases = ["a", "c"].map(|content| market.push_base(content));
     let mut digests = vec![first];
     for content in ["b", "c"] {
         market.commit();
@@ -63,12 +64,13 @@ fn old_names_go_and_what_is_used_stays() {
         market.ask("GET", &format!("manifests/{digest}"), crate::publish::MANIFEST, b"").0 == 200
     };
     let report = |digest: &str| is_there(&digest.replace(':', "-"));
-    run(&market, &["prune", "--keep", "1"]).expect(0, &["2 manifests would go; give --delete", "goes"]);
+    run(&market, &["prune", "--keep", "1"]).expect(0, &["3 manifests would go; give --delete", "goes"]);
     assert_eq!(market.tags(), before);
     assert!(report(&digests[0]));
     run(&market, &["prune", "--keep", "1", "--delete"]).expect(0, &["removed "]);
     let there: Vec<bool> = digests.iter().map(|digest| is_there(digest)).collect();
     let reports: Vec<bool> = digests.iter().map(|digest| report(digest)).collect();
+    assert_eq!(bases.map(|digest| is_there(&digest)), [false, true], "the base of what stays stays");
     assert_eq!((there, reports), (vec![false, false, true], vec![false, false, true]));
     let left: BTreeMap<String, String> = before.into_iter().filter(|(_, it)| *it == digests[2]).collect();
     assert_eq!(market.tags(), left);
@@ -184,7 +186,8 @@ fn the_real_image_goes_the_whole_way() {
     let digest = run(&push, &["nothing changed", "pushing ", "once more in"]);
     let sent = |of: &str| proxy.seen(of, "blobs/uploads/").iter().map(|it| it.bytes).sum::<u64>();
     let layers = sent("PATCH") + sent("PUT");
-    assert!((2_800_000_000..5_000_000_000).contains(&layers), "{layers} bytes were sent");
+    // Several layers are under way when one is refused, and each of those is sent again.
+    assert!((2_800_000_000..6_300_000_000).contains(&layers), "{layers} bytes were sent");
     proxy.reset();
     assert_eq!(run(&push, &["the registry has it"]), digest);
     assert_eq!((sent("PATCH") + sent("PUT"), proxy.seen("PUT", "").len()), (0, 0));

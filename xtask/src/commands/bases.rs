@@ -1,0 +1,81 @@
+//! The part of an order that is about bases: what makes them, and which are there.
+
+use super::order::{Order, Prepared};
+use crate::build::shared::Shared;
+use crate::build::{BaseImage, Bases, Maker};
+use crate::cli::{BaseBuilder, Codec};
+use crate::engine::Engine;
+use crate::plan::Planned;
+use crate::root::{Ground, RootLayout};
+use crate::wheels;
+use anyhow::Result;
+
+impl Order<'_> {
+    /// Whether the bases on some roots are made straight from wheels: only the layers of a root that is bootstrapped are at
+    /// hand.
+    pub fn makes_layers(&self, roots: &[&str]) -> bool {
+        let is_made = |root: &&str| self.project.catalog.roots[*root].image.is_none();
+        self.args.base.base_builder == BaseBuilder::Layers && roots.iter().all(is_made)
+    }
+
+    /// What makes the bases on a root straight from wheels.
+    pub fn maker(&self, root: &str) -> Option<Maker<'_>> {
+        self.makes_layers(&[root]).then(|| Maker {
+            catalog: &self.project.catalog,
+            lock: self.lock,
+            files: self.files,
+            platform: self.platform,
+            codec: self.codec(),
+            cache: self.app.cache(),
+            state: self.app.state(),
+            out: &self.app.out,
+        })
+    }
+
+    fn codec(&self) -> wheels::Codec {
+        match self.args.base.codec {
+            Codec::Splice => wheels::Codec::Splice,
+            Codec::Zstd => wheels::Codec::Zstd(self.project.catalog.base.layers.level as i32),
+        }
+    }
+
+    /// The bases of some images, made straight from wheels, each as `base` gives it; none where Dockerfiles make them.
+    pub fn bases(
+        &self,
+        prepared: &Prepared,
+        plans: &[&Planned],
+        base: impl Fn(&Maker, &Planned, &RootLayout) -> Result<BaseImage>,
+    ) -> Result<Bases> {
+        let (Some(maker), Ground::Made { root, .. }) = (self.maker(&prepared.root), &prepared.ground) else {
+            return Ok(Bases::new());
+        };
+        let mut bases = Bases::new();
+        for plan in plans {
+            if !bases.contains_key(&plan.release) {
+                bases.insert(plan.release.clone(), base(&maker, plan, root)?);
+            }
+        }
+        Ok(bases)
+    }
+
+    /// The bases of some images: what is here, what another machine has `shared`, or else made.
+    pub fn provide_bases(
+        &self,
+        engine: &Engine,
+        prepared: &Prepared,
+        plans: &[&Planned],
+        shared: Option<&Shared>,
+    ) -> Result<Bases> {
+        self.bases(prepared, plans, |maker, plan, root| {
+            // A builder elsewhere is nearer to the registry than to this machine.
+            let is_near = self.args.builder.is_none() && maker.has(&plan.release, root)?;
+            if let Some(shared) = shared.filter(|_| !is_near)
+                && let Some(found) = shared.find(maker, plan, root)?
+            {
+                self.app.out.say(&format!("base of {}: {found}", plan.release));
+                return Ok(BaseImage::Registry(found));
+            }
+            maker.provide(&plan.release, root, root, engine)
+        })
+    }
+}
