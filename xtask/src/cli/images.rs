@@ -73,6 +73,12 @@ pub struct Build {
     /// What the bases are made of
     #[command(flatten)]
     pub base: Base,
+    /// Make the bases alone, as OCI layouts; of them, also those for a platform that this machine cannot run
+    #[arg(long, conflicts_with_all = ["push", "builder"])]
+    pub base_only: bool,
+    /// The root as an OCI layout, for a platform that this machine cannot run [default: it is bootstrapped]
+    #[arg(long, value_name = "FOLDER", requires = "base_only")]
+    pub root_layout: Option<PathBuf>,
     /// The builder instance of buildx
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,

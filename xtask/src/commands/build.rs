@@ -1,9 +1,9 @@
 //! `build`: plan → root → bake → smoke → tags; the digests alone on standard output.
 
-use super::App;
 use super::order::{Order, Prepared, by_root};
 use super::push::Push;
 use super::smoke;
+use super::{App, bases};
 use crate::build::{
     self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, Transfer, candidate, disk, measured,
     registry, size,
@@ -27,6 +27,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Builds what changed, and gives names to what passed.
 pub fn run(app: &App, args: &Args) -> Result<()> {
+    if args.base_only {
+        return bases::run(app, args);
+    }
     let start = Instant::now();
     let mut project = app.project()?;
     let chosen = project.select(&args.select)?;

@@ -119,8 +119,8 @@ impl<'a> Order<'a> {
         self.args.base.base_builder == BaseBuilder::Layers && roots.iter().all(is_made)
     }
 
-    /// What makes the bases on a root straight from wheels.
-    fn maker(&self, root: &str) -> Option<Maker<'_>> {
+    /// What makes the bases on a root straight from wheels; none where their Dockerfiles do.
+    pub fn maker(&self, root: &str) -> Option<Maker<'_>> {
         self.makes_layers(&[root]).then(|| Maker {
             catalog: &self.project.catalog,
             lock: self.lock,
@@ -155,7 +155,7 @@ impl<'a> Order<'a> {
         for plan in plans {
             if !bases.contains_key(&plan.release) {
                 let base = match looked {
-                    true => maker.known(&plan.release, root)?,
+                    true => maker.known(&plan.release, root, root)?,
                     false => maker.provide(&plan.release, root, root, engine)?,
                 };
                 bases.insert(plan.release.clone(), base);
@@ -165,18 +165,30 @@ impl<'a> Order<'a> {
     }
 
     fn ground(&self, root: &str, chosen: &Chosen, looked: bool) -> Result<Ground> {
+        self.ground_for(self.platform, root, &stacks_of(self.project, chosen), looked)
+    }
+
+    /// A root for a platform, with layers of packages on it; where it is only `looked` at, nothing is made.
+    ///
+    /// Errors: what bootstrapping runs into; `E_PLATFORM` where this machine cannot run the platform.
+    pub fn ground_for(
+        &self,
+        platform: Platform,
+        root: &str,
+        stacks: &Stacks,
+        looked: bool,
+    ) -> Result<Ground> {
         let roots = Roots {
             catalog: &self.project.catalog,
             lock: self.lock,
-            platform: self.platform,
+            platform,
             sources: self.args.apt_sources.as_deref().map(std::path::absolute).transpose()?,
             state: self.app.state(),
             say: &|line| self.app.out.say(line),
         };
-        let stacks = stacks_of(self.project, chosen);
         match looked {
-            true => roots.known(root, &stacks),
-            false => roots.provide(root, &stacks, self.args.locked),
+            true => roots.known(root, stacks),
+            false => roots.provide(root, stacks, self.args.locked),
         }
     }
 
