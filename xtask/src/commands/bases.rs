@@ -65,6 +65,7 @@ fn of_root(order: &Order, engine: &Engine, root: &str, releases: Vec<String>) ->
     };
     // The interpreter that runs here makes the byte code, whatever the base is for.
     let python = bootstrapped(order, root, Platform::host())?;
+    order.tell_heavy(&releases)?;
     let mut bases = Vec::new();
     for release in releases {
         let below = match &order.args.root_layout {

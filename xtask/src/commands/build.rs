@@ -193,6 +193,7 @@ impl Run<'_> {
                 word(plan.reason)
             ));
         }
+        self.order.tell_heavy(plans.iter().map(|plan| &plan.release))?;
         let bases = self.order.bases(self.engine, prepared, &plans, false)?;
         let bake =
             |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, &bases, plans)?);

@@ -9,13 +9,14 @@ use crate::lock::Lock;
 use crate::plan::{Action, Chosen, Existing, Planned, Sources};
 use crate::problem::{Id, refuse};
 use crate::project::Project;
-use crate::render::{Files, dockerfile};
+use crate::render::{self, Files, dockerfile};
 use crate::root::Ground;
 use crate::runner::Step;
 use crate::smoke::Request;
 use crate::tiers::{Stacks, stacks};
 use crate::wheels;
 use anyhow::Result;
+use std::collections::BTreeSet;
 
 /// Everything that is known before an engine is asked.
 pub struct Order<'a> {
@@ -80,6 +81,24 @@ impl<'a> Order<'a> {
             bytes += self.lock.releases[release].bytes(self.platform)?;
         }
         Ok(bytes)
+    }
+
+    /// Says which layers of some releases' bases are heavier than pulls well, and because of which wheel.
+    pub fn tell_heavy<'r>(&self, releases: impl IntoIterator<Item = &'r String>) -> Result<()> {
+        let sizes = &self.project.catalog.base.layers;
+        for release in releases.into_iter().collect::<BTreeSet<_>>() {
+            let wheels = self.lock.releases[release].wheels(self.platform)?;
+            for (layer, megabytes, wheel) in render::above_budget(wheels, sizes) {
+                self.app.out.say(&format!(
+                    "layer {layer} of {release} is {megabytes} MB, {} would pull well: {} {} alone is {} MB",
+                    sizes.budget_mb,
+                    wheel.name,
+                    wheel.version,
+                    wheel.bytes / 1_000_000
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What the images of one root need of registries.

@@ -85,7 +85,7 @@ impl Tiny {
         }
         std::fs::write(lock, locked.to_string()).unwrap();
         doubles.copy.edit("own_above_mb: 100 ", "own_above_mb: 0 ");
-        doubles.copy.edit("nvidia_own_above_mb: 250", "nvidia_own_above_mb: 0");
+        doubles.copy.edit("nvidia_own_above_mb: 288", "nvidia_own_above_mb: 0");
         doubles.run(&["render"], &[]).expect(0, &[]);
         Tiny { doubles }
     }

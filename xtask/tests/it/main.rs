@@ -36,6 +36,7 @@ mod run;
 mod schema;
 mod services;
 mod site;
+mod spread;
 mod ssh;
 mod support;
 mod team;
