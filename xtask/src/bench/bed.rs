@@ -42,15 +42,14 @@ impl Bed {
         self.folder.join("variants.yaml")
     }
 
-    /// Makes the change of a case; `other` is another wheel of torchvision for the release and a platform.
+    /// Makes the change of a case; `other` is another version of one of the release's wheels.
     pub fn change(&self, case: Case, release: &str, platform: Platform, other: Option<&Wheel>) -> Result<()> {
         match case {
             Case::File => {
                 files::write(&self.folder.join("templates/rootfs/opt/bench.txt"), b"another file\n")
             }
-            Case::Torchvision => self.lock(|lock| {
+            Case::Wheel => self.lock(|lock| {
                 if let (Some(other), Some(it)) = (other, lock.releases.get_mut(release)) {
-                    it.facts.torchvision.clone_from(&other.version);
                     let wheels = it.wheels.entry(platform).or_default();
                     wheels
                         .iter_mut()

@@ -32,8 +32,8 @@ pub enum Case {
     Variant,
     /// A file of the variant is another
     File,
-    /// Another version of torchvision
-    Torchvision,
+    /// A small wheel is of another version
+    Wheel,
     /// The root is another, as after a security update
     Root,
     /// The wheels are there, and nothing else
@@ -70,7 +70,7 @@ impl Case {
     /// The case of the plain Dockerfile that a case is held against.
     pub fn of_plain(self) -> Case {
         match self {
-            Case::Variant | Case::Torchvision | Case::Root => Case::Wheels,
+            Case::Variant | Case::Wheel | Case::Root => Case::Wheels,
             same => same,
         }
     }
@@ -78,10 +78,10 @@ impl Case {
 
 /// Ways and cases in the order in which they are run; none named means all. Ours is always there and comes first: it makes
 /// the root that all share; and a way begins with `cold`, which its other cases stand on.
-pub fn plan(against: &[Way], cases: &[Case], other_torchvision: bool) -> Vec<(Way, Case)> {
+pub fn plan(against: &[Way], cases: &[Case], other_wheel: bool) -> Vec<(Way, Case)> {
     let wanted = |case: &Case| {
         let asked = *case == Case::Cold || cases.is_empty() || cases.contains(case);
-        asked && (*case != Case::Torchvision || other_torchvision)
+        asked && (*case != Case::Wheel || other_wheel)
     };
     let held_against =
         |case: &Case| Case::value_variants().iter().any(|it| wanted(it) && it.of_plain() == *case);
@@ -121,12 +121,12 @@ mod tests {
         assert_eq!((all.len(), all[0]), (14, (Way::Ours, Case::Cold)));
         let one = [
             (Way::Ours, Case::Cold),
-            (Way::Ours, Case::Torchvision),
+            (Way::Ours, Case::Wheel),
             (Way::Plain, Case::Cold),
             (Way::Plain, Case::Wheels),
         ];
-        assert_eq!(plan(&[Way::Plain], &[Case::Torchvision], true), one);
-        assert_eq!(plan(&[Way::Ours], &[Case::Torchvision], false), one[..1]);
+        assert_eq!(plan(&[Way::Plain], &[Case::Wheel], true), one);
+        assert_eq!(plan(&[Way::Ours], &[Case::Wheel], false), one[..1]);
     }
 
     #[test]

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_figure_is_a_median_and_a_ratio_to_the_plain_case_it_is_held_against() {
         let samples = BTreeMap::from([
-            ((Case::Torchvision, Way::Ours), vec![sample(30.0, 3), sample(10.0, 9), sample(20.0, 2)]),
+            ((Case::Wheel, Way::Ours), vec![sample(30.0, 3), sample(10.0, 9), sample(20.0, 2)]),
             ((Case::Wheels, Way::Plain), vec![sample(200.0, 300)]),
         ]);
         let rates = Rates { network: 1.0, disk: 1.0, cores: 1 };
@@ -210,7 +210,7 @@ mod tests {
         let ours = &cells[0];
         assert_eq!((ours.median.local, ours.median.usage.sent), (20.0, 3));
         assert_eq!((ours.local_ratio, ours.sent_ratio), (Some(0.1), Some(0.01)));
-        assert_eq!(ratios(&cells)[1][..4], ["torchvision", "ours", "20.0 s", "0.10"]);
+        assert_eq!(ratios(&cells)[1][..4], ["wheel", "ours", "20.0 s", "0.10"]);
         assert_eq!(phases(&cells)[1][10..], ["4.0", "5.0"]);
         assert_eq!(usage(&cells)[1][7], "7.0 s (cpu)");
     }

@@ -42,7 +42,7 @@ impl Shared<'_> {
         let Some(found) = self.registry.manifest(&name)? else {
             return Ok(None);
         };
-        let is_right = match maker.image(&plan.release, root)? {
+        let is_right = match maker.image(&plan.release, root, root)? {
             Some(image) => image.digest()? == found.digest,
             // Layers that nobody recorded: it must stand on this very root at least.
             None => self.lowest(&found)? == Some(root.diff_id.clone()),
@@ -57,7 +57,7 @@ impl Shared<'_> {
     /// Names the base of an image that the registry has: the layers are there with the image, so a configuration and a
     /// manifest are all that is sent.
     pub fn share(&self, maker: &Maker, plan: &Planned, root: &RootLayout, image: &Manifest) -> Result<()> {
-        let Some(base) = maker.image(&plan.release, root)? else {
+        let Some(base) = maker.image(&plan.release, root, root)? else {
             return Ok(());
         };
         let name = self.at.at(tag(&plan.release, &plan.base_input));

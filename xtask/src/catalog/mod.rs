@@ -147,6 +147,8 @@ pub struct Layers {
     pub nvidia_own_above_mb: u64,
     /// NVIDIA's other wheels share layers up to this, in megabytes.
     pub nvidia_shared_mb: u64,
+    /// A layer above this, in megabytes, is told, with the wheel that weighs most in it.
+    pub budget_mb: u64,
     /// How layers are compressed where the engine lets one choose.
     pub compression: Compression,
     /// The compressor's own level.

@@ -264,7 +264,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "bench",
         [
-            ("cargo xtask bench --torchvision 0.29.1", "everything three times: hours"),
+            ("cargo xtask bench --wheel numpy==2.4.6", "everything three times: hours"),
             ("cargo xtask bench --runs 1 --against plain --case unchanged", "one comparison, twenty minutes"),
         ],
     ),

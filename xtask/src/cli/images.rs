@@ -74,6 +74,12 @@ pub struct Build {
     /// What the bases are made of
     #[command(flatten)]
     pub base: Base,
+    /// Make the bases alone, as OCI layouts; of them, also those for a platform that this machine cannot run
+    #[arg(long, conflicts_with_all = ["push", "builder"])]
+    pub base_only: bool,
+    /// The root as an OCI layout, for a platform that this machine cannot run [default: it is bootstrapped]
+    #[arg(long, value_name = "FOLDER", requires = "base_only")]
+    pub root_layout: Option<PathBuf>,
     /// The builder instance of buildx
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,
@@ -121,9 +127,9 @@ pub struct Bench {
     /// Only this case and `cold`, which comes before each; may be given several times [default: all]
     #[arg(long, value_enum, value_name = "CASE")]
     pub case: Vec<Case>,
-    /// Another version that goes with the release's torch, for the case `torchvision`; without one, it is left out
-    #[arg(long, value_name = "VERSION")]
-    pub torchvision: Option<String>,
+    /// Another version of a small package of the base, for the case `wheel`; without one, that is left out
+    #[arg(long, value_name = "NAME==VERSION", value_parser = pin)]
+    pub wheel: Option<(String, String)>,
 }
 
 /// How bases are made.
@@ -182,6 +188,16 @@ pub struct Smoke {
     /// Attach the report to the image in its registry
     #[arg(long)]
     pub attach: bool,
+}
+
+/// A requirement of one version.
+fn pin(text: &str) -> Result<(String, String), String> {
+    match text.split_once("==") {
+        Some((name, version)) if !name.is_empty() && !version.is_empty() => {
+            Ok((name.to_owned(), version.to_owned()))
+        }
+        _ => Err("write it as numpy==2.4.6".to_owned()),
+    }
 }
 
 /// A platform as the catalog names it.

@@ -75,7 +75,7 @@ impl Order<'_> {
                 self.app.out.say(&format!("base of {}: {found}", plan.release));
                 return Ok(BaseImage::Registry(found));
             }
-            maker.provide(&plan.release, root, root, engine)
+            maker.provide(&plan.release, root, root, engine).map(BaseImage::Layout)
         })
     }
 }

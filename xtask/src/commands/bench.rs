@@ -33,7 +33,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let (lock, _) = project.proved()?;
     let release = args.release.as_ref().unwrap_or(&project.catalog.defaults.release);
     project.catalog.release(release)?;
-    let plan = bench::plan(&args.against, &args.case, args.torchvision.is_some());
+    let plan = bench::plan(&args.against, &args.case, args.wheel.is_some());
     if app.dry_run {
         let lines: Vec<String> =
             plan.iter().map(|(way, case)| format!("{} {}", word(way), word(case))).collect();
@@ -112,9 +112,9 @@ impl Grounds<'_> {
         let mut sizes: Vec<&Wheel> = wheels.iter().collect();
         sizes.sort_unstable_by_key(|wheel| wheel.bytes.abs_diff(200_000_000));
         let rates = Rates::measure(sizes[0], &indexes, self.folder, &say)?;
-        let other = self.args.torchvision.as_deref();
-        let other = other.map(|version| {
-            other_wheel(&uv, &self.lock.releases[self.release], platform, "torchvision", version)
+        let other = self.args.wheel.as_ref();
+        let other = other.map(|(name, version)| {
+            other_wheel(&uv, &self.lock.releases[self.release], platform, name, version)
         });
         let other = other.transpose()?;
         let mut samples = Samples::new();

@@ -1,9 +1,9 @@
 //! `build`: plan → root → bake → smoke → tags; the digests alone on standard output.
 
-use super::App;
 use super::order::{Order, Prepared, by_root};
 use super::push::Push;
 use super::smoke;
+use super::{App, base_only};
 use crate::build::{
     self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, Times, Transfer, candidate, disk,
     measured, registry, size,
@@ -28,6 +28,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Builds what changed, and gives names to what passed.
 pub fn run(app: &App, args: &Args) -> Result<()> {
+    if args.base_only {
+        return base_only::run(app, args);
+    }
     let start = Instant::now();
     let mut project = app.project()?;
     let chosen = project.select(&args.select)?;
@@ -203,6 +206,7 @@ impl Run<'_> {
                 word(plan.reason)
             ));
         }
+        self.order.tell_heavy(plans.iter().map(|plan| &plan.release))?;
         let shared = self.push.as_ref().map(Push::shared);
         let bases = self.timed(
             |times| &mut times.base,

@@ -1,7 +1,9 @@
 //! The order of a build: everything that is decided before something runs, and the commands that come of it.
 
 use super::App;
-use crate::build::{self, Bake, Bases, Cache, Images, Roots, Secrets, apt_secrets, candidate, registry};
+use crate::build::{
+    self, Bake, BaseImage, Bases, Cache, Images, Roots, Secrets, apt_secrets, candidate, registry,
+};
 use crate::catalog::Platform;
 use crate::cli::{Build as Args, Select};
 use crate::engine::{Capabilities, Engine, ImageStore};
@@ -9,13 +11,14 @@ use crate::lock::Lock;
 use crate::plan::{Action, Chosen, Existing, Planned, Sources};
 use crate::problem::{Id, refuse};
 use crate::project::Project;
-use crate::render::{Files, dockerfile};
+use crate::render::{self, Files, dockerfile};
 use crate::root::Ground;
 use crate::runner::Step;
 use crate::smoke::Request;
 use crate::tiers::{Stacks, stacks};
 use crate::wheels;
 use anyhow::Result;
+use std::collections::BTreeSet;
 
 /// Everything that is known before an engine is asked.
 pub struct Order<'a> {
@@ -84,6 +87,24 @@ impl<'a> Order<'a> {
         Ok(bytes)
     }
 
+    /// Says which layers of some releases' bases are heavier than pulls well, and because of which wheel.
+    pub fn tell_heavy<'r>(&self, releases: impl IntoIterator<Item = &'r String>) -> Result<()> {
+        let sizes = &self.project.catalog.base.layers;
+        for release in releases.into_iter().collect::<BTreeSet<_>>() {
+            let wheels = self.lock.releases[release].wheels(self.platform)?;
+            for (layer, megabytes, wheel) in render::above_budget(wheels, sizes) {
+                self.app.out.say(&format!(
+                    "layer {layer} of {release} is {megabytes} MB, {} would pull well: {} {} alone is {} MB",
+                    sizes.budget_mb,
+                    wheel.name,
+                    wheel.version,
+                    wheel.bytes / 1_000_000
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// What the images of one root need of registries.
     pub fn needed(&self, root: &str, chosen: &Chosen) -> registry::Needed {
         let mirror = self.args.mirror.as_deref();
@@ -120,18 +141,30 @@ impl<'a> Order<'a> {
     }
 
     fn ground(&self, root: &str, chosen: &Chosen, looked: bool) -> Result<Ground> {
+        self.ground_for(self.platform, root, &stacks_of(self.project, chosen), looked)
+    }
+
+    /// A root for a platform, with layers of packages on it; where it is only `looked` at, nothing is made.
+    ///
+    /// Errors: what bootstrapping runs into; `E_PLATFORM` where this machine cannot run the platform.
+    pub fn ground_for(
+        &self,
+        platform: Platform,
+        root: &str,
+        stacks: &Stacks,
+        looked: bool,
+    ) -> Result<Ground> {
         let roots = Roots {
             catalog: &self.project.catalog,
             lock: self.lock,
-            platform: self.platform,
+            platform,
             sources: self.args.apt_sources.as_deref().map(std::path::absolute).transpose()?,
             state: self.app.state(),
             say: &|line| self.app.out.say(line),
         };
-        let stacks = stacks_of(self.project, chosen);
         match looked {
-            true => roots.known(root, &stacks),
-            false => roots.provide(root, &stacks, self.args.locked),
+            true => roots.known(root, stacks),
+            false => roots.provide(root, stacks, self.args.locked),
         }
     }
 
@@ -221,7 +254,9 @@ impl<'a> Order<'a> {
             return Ok(Vec::new());
         }
         let images = Images { engine, catalog: &self.project.catalog };
-        let bases = self.bases(prepared, &plans, |maker, plan, root| maker.known(&plan.release, root))?;
+        let bases = self.bases(prepared, &plans, |maker, plan, root| {
+            maker.known(&plan.release, root, root).map(BaseImage::Layout)
+        })?;
         let mut steps = vec![self.bake(engine, prepared, &bases, &plans)?];
         for plan in plans {
             let candidate = candidate(&self.project.catalog, plan);

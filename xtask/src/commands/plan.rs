@@ -51,6 +51,7 @@ pub fn plan(app: &App, project: &Project, args: PlanArgs) -> Result<Plan> {
     if !engine.is_new() || order.args.registry.is_some() {
         app.start(&engine)?;
     }
+    order.tell_heavy(chosen.iter().map(|(release, _)| release))?;
     let mut plan = Plan::default();
     for (root, chosen) in groups {
         let prepared = order.prepare(&engine, &root, &chosen, true)?;

@@ -64,6 +64,16 @@ pub fn layers<'w>(wheels: &'w [Wheel], sizes: &Sizes) -> Vec<Layer<'w>> {
     layers
 }
 
+/// The layers that weigh more than they should, with their megabytes and the wheel that weighs most in each.
+pub fn above_budget<'w>(wheels: &'w [Wheel], sizes: &Sizes) -> Vec<(String, u64, &'w Wheel)> {
+    let weighed = |layer: Layer<'w>| {
+        let bytes: u64 = layer.wheels.iter().map(|wheel| wheel.bytes).sum();
+        let heaviest = layer.wheels.into_iter().max_by_key(|wheel| wheel.bytes)?;
+        (bytes > sizes.budget_mb * MEGA).then_some((layer.name, bytes / MEGA, heaviest))
+    };
+    layers(wheels, sizes).into_iter().filter_map(weighed).collect()
+}
+
 /// Puts each wheel into the first layer that has room for it.
 fn packed(wheels: Vec<&Wheel>, room: u64) -> impl Iterator<Item = Layer<'_>> {
     let mut bins: Vec<(u64, Vec<&Wheel>)> = Vec::new();
@@ -115,6 +125,7 @@ mod tests {
             own_above_mb: 100,
             nvidia_own_above_mb: 225,
             nvidia_shared_mb: 450,
+            budget_mb: 500,
             compression: Compression::Zstd,
             level: 1,
         };
@@ -130,6 +141,9 @@ mod tests {
             ("torch", "torch"),
         ];
         assert_eq!(shown, expected.map(|(a, b)| (a, b.to_owned())));
+        let heavy = above_budget(&wheels, &sizes);
+        let heavy: Vec<_> = heavy.iter().map(|it| (it.0.as_str(), it.1, it.2.name.as_str())).collect();
+        assert_eq!(heavy, [("torch", 539, "torch")]);
         let shared: Vec<_> = found.iter().filter(|it| it.is_shared()).map(|it| it.name.as_str()).collect();
         assert_eq!(shared, ["nvidia-1"]);
     }

@@ -9,7 +9,7 @@ mod schema;
 mod variant;
 
 pub use bake::{FILE as BAKE_FILE, VENV_TARGET, packages_variable, root_variable, target};
-pub use layers::{Layer, layers};
+pub use layers::{Layer, above_budget, layers};
 pub use readme::readmes;
 
 use crate::catalog::{Catalog, Root};

@@ -1,8 +1,8 @@
 //! `images/README.md`: every image with what a person chooses by.
 
-use super::Templates;
-use crate::catalog::{Catalog, Toolkit};
-use crate::lock::Lock;
+use super::{Templates, above_budget, layers};
+use crate::catalog::{Catalog, Layers, Toolkit};
+use crate::lock::{Lock, Wheel};
 use crate::out::gigabytes;
 use crate::resolve::Resolved;
 use crate::tags::{planned, references};
@@ -47,13 +47,35 @@ impl<'a> Toolchain<'a> {
     }
 }
 
+/// How the base of a release is spread over layers.
+#[derive(Serialize)]
+struct Spread<'a> {
+    release: &'a str,
+    layers: usize,
+    heavy: Vec<String>,
+}
+
+impl<'a> Spread<'a> {
+    fn new(release: &'a str, wheels: &[Wheel], sizes: &Layers) -> Spread<'a> {
+        let heavy = above_budget(wheels, sizes).into_iter();
+        // Beside those of wheels: the root's, and the interpreter's.
+        let layers = layers(wheels, sizes).len() + 2;
+        Spread {
+            release,
+            layers,
+            heavy: heavy.map(|(_, mb, wheel)| format!("{} {mb} MB", wheel.name)).collect(),
+        }
+    }
+}
+
 /// The page as text, the newest release first.
 pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<String> {
     let platform = catalog.first_platform();
-    let (mut rows, mut toolchains) = (Vec::new(), Vec::new());
+    let (mut rows, mut toolchains, mut spreads) = (Vec::new(), Vec::new(), Vec::new());
     for name in catalog.releases_newest_first() {
         let release = &lock.releases[name];
         let facts = &release.facts;
+        spreads.push(Spread::new(name, release.wheels(platform)?, &catalog.base.layers));
         let toolkit = catalog.toolkits.get(&facts.cuda_build);
         toolchains.extend(toolkit.map(|toolkit| Toolchain::new(name, facts, toolkit)));
         for variant in catalog.variants_in_order() {
@@ -81,5 +103,7 @@ pub fn page(catalog: &Catalog, lock: &Lock, templates: &Templates) -> Result<Str
     context.insert("variants", &variants.collect::<Vec<_>>());
     context.insert("rows", &rows);
     context.insert("toolchains", &toolchains);
+    context.insert("spreads", &spreads);
+    context.insert("budget", &catalog.base.layers.budget_mb);
     templates.render("README.md.tera", &context)
 }

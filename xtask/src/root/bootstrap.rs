@@ -45,7 +45,8 @@ pub fn can_run(platform: Platform) -> Result<()> {
         Id::Platform,
         "--platform",
         format!("this machine cannot run {platform}, and a root runs its own packages' scripts"),
-        "install qemu-user-static and binfmt-support, or run this on a machine of that platform",
+        "install qemu-user-static and binfmt-support, or run this on a machine of that platform; a base alone stands on a root \
+         from there with `build --base-only --root-layout FOLDER`",
     )
 }
 

@@ -5,6 +5,7 @@
 
 mod bootstrap;
 mod cache;
+mod given;
 mod layout;
 mod recipe;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 mod tool;
 
 pub use bootstrap::can_run;
+pub use given::given;
 
 use crate::apt::{Archives, Family, Host, Source};
 use crate::catalog::{Catalog, Platform, User};

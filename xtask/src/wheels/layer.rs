@@ -216,7 +216,8 @@ impl Hashed {
     }
 
     fn finish(self) -> Result<(String, u64)> {
-        let file = self.file.into_inner()?;
+        // The error is the system's own: a full disk is to be known as that.
+        let file = self.file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.sync_all()?;
         Ok((digest::name(self.hash), self.size))
     }

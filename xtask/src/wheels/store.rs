@@ -94,7 +94,7 @@ impl Store {
     ) -> Result<Layer> {
         let work = files::work_folder(&self.dir.join(WORK))?;
         let file = work.path().join("layer");
-        let written = write(&file)?;
+        let written = write(&file).with_context(|| format!("writing the layer {name}"))?;
         fs::rename(&file, blob(&self.dir, &written.digest)).context("moving a layer to its place")?;
         let layer = Layer { name: name.to_owned(), codec, written };
         files::write(&self.note(key), &serde_json::to_vec_pretty(&layer)?)?;

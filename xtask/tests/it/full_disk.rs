@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Runs a command where `folder` is on a file system of its own with `pages` of 4096 bytes free beside what it holds. What
 /// it holds in the end is copied to `kept`.
-fn on_a_full_disk(run: &Command, folder: &Path, pages: u32, kept: &Path) -> Outcome {
+pub fn on_a_full_disk(run: &Command, folder: &Path, pages: u32, kept: &Path) -> Outcome {
     let script = r#"set -eu; here=$PWD folder=$1 pages=$2 kept=$3; shift 3
 mkdir -p "$folder" "$kept"; cp -r "$folder" "$kept.before"
 mount -t tmpfs -o size=16m tmpfs "$folder"; cp -r "$kept.before/." "$folder"

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arrows;
+mod bases;
 mod beyond;
 mod browser;
 mod canaries;
@@ -37,6 +38,7 @@ mod schema;
 mod services;
 mod signed;
 mod site;
+mod spread;
 mod ssh;
 mod support;
 mod team;

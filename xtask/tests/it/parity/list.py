@@ -6,7 +6,8 @@ import hashlib, json, marshal, os, stat, sys, types
 def constant(value):
     """A constant of byte code in a form that does not depend on which objects happened to be shared."""
     if isinstance(value, types.CodeType):
-        names = sorted(name for name in dir(value) if name.startswith("co_"))
+        # Python means to take `co_lnotab` away; what it tells is in `co_linetable`.
+        names = sorted(name for name in dir(value) if name.startswith("co_") and name != "co_lnotab")
         fields = [getattr(value, name) for name in names if not callable(getattr(value, name))]
         return [constant(field) for field in fields]
     if isinstance(value, (tuple, list)):
