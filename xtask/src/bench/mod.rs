@@ -5,6 +5,7 @@
 
 mod bed;
 mod limit;
+mod ours;
 mod plain;
 mod registry;
 mod table;
@@ -12,6 +13,7 @@ mod usage;
 
 pub use bed::Bed;
 pub use limit::Rates;
+pub use ours::{Ours, command};
 pub use plain::Plain;
 pub use registry::Registry;
 pub use table::{Cell, cells, machine, phases, ratios, usage};

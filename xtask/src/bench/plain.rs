@@ -1,6 +1,6 @@
 //! The Dockerfile that one writes by hand: the same root, and one RUN with pip.
 
-use super::Sample;
+use super::{Case, Sample};
 use crate::build::{Phases, Report, Secrets, Times};
 use crate::engine::Engine;
 use crate::faults;
@@ -10,7 +10,7 @@ use crate::problem::Id;
 use crate::root::RootLayout;
 use crate::runner::Step;
 use anyhow::Result;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What it is made from.
@@ -18,13 +18,13 @@ pub struct Plain<'a> {
     /// Who builds it.
     pub engine: &'a Engine,
     /// The same root as ours.
-    pub root: &'a RootLayout,
+    pub root: RootLayout,
     /// The same trio, as exact requirements.
-    pub trio: &'a [String],
+    pub trio: Vec<String>,
     /// What build steps are given in secret.
-    pub secrets: &'a Secrets,
+    pub secrets: Secrets,
     /// A folder for the Dockerfile.
-    pub folder: &'a Path,
+    pub folder: PathBuf,
     /// The image's name in the registry.
     pub name: String,
     /// Where words go.
@@ -66,12 +66,13 @@ impl Plain<'_> {
     /// Builds it, into the engine and the registry at once.
     ///
     /// Errors: what the build runs into.
-    pub fn build(&self, salt: &str, again: bool) -> Result<Times> {
+    pub fn build(&self, case: Case) -> Result<Times> {
+        let salt = if case == Case::File { "another" } else { "one" };
         files::write(&self.folder.join("Dockerfile"), self.text(salt).as_bytes())?;
         let log = std::fs::File::create(self.folder.join("build.log"))?;
         let mut report = Report::new(self.out, log);
         let start = Instant::now();
-        let status = self.step(again).stream(|_, line| report.line(line))?;
+        let status = self.step(case == Case::Wheels).stream(|_, line| report.line(line))?;
         if !status.success() {
             return Err(faults::error("the plain Dockerfile", &report.last_words(), Id::Build));
         }

@@ -1,11 +1,10 @@
 //! `bench`: ours against the plain Dockerfile, side by side on one engine.
 
 use super::App;
-use super::order::by_root;
-use crate::bench::{self, Bed, Case, Meter, Plain, Rates, Registry, Sample, Way};
-use crate::build::{Roots, Secrets, Times, disk, indexes};
+use crate::bench::{self, Bed, Case, Meter, Ours, Plain, Rates, Registry, Sample, Way};
+use crate::build::{Roots, Secrets, disk, indexes};
 use crate::catalog::Platform;
-use crate::cli::{Bench as Args, Select};
+use crate::cli::Bench as Args;
 use crate::engine::{Choice, Engine};
 use crate::github;
 use crate::interrupt;
@@ -14,7 +13,7 @@ use crate::out::{columns, word};
 use crate::problem::{Id, refuse};
 use crate::project::Project;
 use crate::root::{Ground, RootLayout};
-use crate::runner::{Step, tail};
+use crate::runner::Step;
 use crate::tiers::Stacks;
 use crate::wheels;
 use anyhow::Result;
@@ -32,7 +31,11 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let project = app.project()?;
     let (lock, _) = project.proved()?;
     let release = args.release.as_ref().unwrap_or(&project.catalog.defaults.release);
-    project.catalog.release(release)?;
+    let (root, it) = project.catalog.root_of(project.catalog.release(release)?);
+    if let Some(image) = &it.image {
+        let cure = "measure a release whose root is bootstrapped";
+        return refuse(Id::Usage, "--release", format!("{release} stands on the image {image}"), cure);
+    }
     let plan = bench::plan(&args.against, &args.case, args.wheel.is_some());
     if app.dry_run {
         let lines: Vec<String> =
@@ -50,7 +53,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     }
     let _alone = app.alone()?;
     let folder = app.state().join("bench");
-    let ground = Grounds { app, project: &project, lock: &lock, release, args, folder: &folder };
+    let ground = Grounds { app, project: &project, lock: &lock, release, root, args, folder: &folder };
     ground.clear()?;
     interrupt::leaves("what the bench made stays on disk until the next one");
     let measured = ground.measure(&plan);
@@ -66,6 +69,7 @@ struct Grounds<'a> {
     project: &'a Project,
     lock: &'a Lock,
     release: &'a str,
+    root: &'a str,
     args: &'a Args,
     /// Holds an engine, a cache, a registry and a copy of the project, of this run alone.
     folder: &'a Path,
@@ -139,33 +143,44 @@ impl Grounds<'_> {
         other: Option<&Wheel>,
         samples: &mut Samples,
     ) -> Result<()> {
-        let say = |line: &str| self.app.out.say(line);
+        let (state, cache) = (self.state(), self.cache());
         let bed = Bed::make(&self.project.catalog, &self.folder.join("project"))?;
-        let registry = self.folder.join("registry");
-        if registry.exists() {
-            std::fs::remove_dir_all(&registry)?;
-        }
-        std::fs::create_dir_all(&registry)?;
-        let registry = Registry::start(self.app.state(), self.project.suite(), &registry, &say)?;
+        let registry = Registry::start(
+            self.app.state(),
+            self.project.suite(),
+            &emptied(self.folder.join("registry"))?,
+            &|line| self.app.out.say(line),
+        )?;
         self.empty()?;
+        let variants = self.project.catalog.variants_in_order();
+        let ours = Ours {
+            bed: &bed,
+            state: &state,
+            cache: &cache,
+            registry: &registry.address,
+            release: self.release,
+            variants: [variants.first(), variants.last()].map(|name| *name.unwrap_or(&"")),
+            builder: if way == Way::Dockerfile { "dockerfile" } else { "layers" },
+            out: &self.app.out,
+        };
+        let plain = match way {
+            Way::Plain => Some(self.plain(engine, &registry)?),
+            Way::Ours | Way::Dockerfile => None,
+        };
         let meter = Meter { folder: self.folder, registry: &registry };
         for case in cases {
-            if *case == Case::Wheels && way != Way::Plain {
-                registry.empty()?;
-                self.empty_of_layers()?;
-            }
-            bed.change(*case, self.release, Platform::host(), other)?;
-            let build: &dyn Fn() -> Result<Times> = match way {
-                Way::Plain => &|| self.plain(engine, &registry, *case),
-                Way::Ours | Way::Dockerfile => &|| self.ours(&bed, &registry, way, *case),
-            };
-            if way != Way::Plain {
-                self.follow(&xtask(&bed.catalog(), &self.state(), &["render"]))?;
-            }
-            let (times, whole, usage) = meter.measure(build)?;
-            let sample = match way {
-                Way::Plain => Plain::sample(times),
-                Way::Ours | Way::Dockerfile => ours(times, *case, whole),
+            let (sample, whole, usage) = match &plain {
+                Some(plain) => meter.measure(|| plain.build(*case).map(Plain::sample))?,
+                None => {
+                    if *case == Case::Wheels {
+                        registry.empty()?;
+                        self.empty_of_layers()?;
+                    }
+                    bed.change(*case, self.release, Platform::host(), other)?;
+                    ours.render()?;
+                    let (times, whole, usage) = meter.measure(|| ours.build(*case))?;
+                    (Ours::sample(times, *case, whole), whole, usage)
+                }
             };
             self.app.out.say(&format!("{whole:7.1} s  {} {}", word(way), word(case)));
             samples.entry((*case, way)).or_default().push(Sample { whole, usage, ..sample });
@@ -175,9 +190,7 @@ impl Grounds<'_> {
 
     /// An engine that holds nothing, and runs.
     fn empty(&self) -> Result<()> {
-        if self.cache().exists() {
-            std::fs::remove_dir_all(self.cache())?;
-        }
+        emptied(self.cache())?;
         self.restart()
     }
 
@@ -195,52 +208,21 @@ impl Grounds<'_> {
         self.restart()
     }
 
-    /// A build of ours, into the engine and then the registry.
-    fn ours(&self, bed: &Bed, registry: &Registry, way: Way, case: Case) -> Result<Times> {
-        let variants = self.project.catalog.variants_in_order();
-        let variant = if case == Case::Variant { variants.last() } else { variants.first() };
-        let builder = if way == Way::Ours { "layers" } else { "dockerfile" };
-        let cache = self.cache().display().to_string();
-        let words = [
-            "build",
-            "--release",
-            self.release,
-            "--variant",
-            variant.unwrap_or(&""),
-            "--push",
-            "--allow-dirty",
-        ];
-        let step = xtask(&bed.catalog(), &self.state(), &words).args([
-            "--registry",
-            &registry.address,
-            "--base-builder",
-            builder,
-            "--cache-dir",
-            &cache,
-        ]);
-        self.follow(&step)?;
-        Times::read(&self.state())
-    }
-
-    fn plain(&self, engine: &Engine, registry: &Registry, case: Case) -> Result<Times> {
-        let folder = self.folder.join("plain");
-        std::fs::create_dir_all(&folder)?;
-        let plain = Plain {
+    /// The plain Dockerfile, ready to be built: its root is made here, and is no part of what is measured.
+    fn plain<'e>(&'e self, engine: &'e Engine, registry: &Registry) -> Result<Plain<'e>> {
+        Ok(Plain {
             engine,
-            root: &self.root()?,
-            trio: &self.lock.releases[self.release].facts.trio(),
-            secrets: &Secrets::gather(None, &self.state())?,
-            folder: &folder,
+            root: self.root()?,
+            trio: self.lock.releases[self.release].facts.trio(),
+            secrets: Secrets::gather(None, &self.state())?,
+            folder: emptied(self.folder.join("plain"))?,
             name: format!("{}/plain:{}", registry.address, self.release),
             out: &self.app.out,
-        };
-        plain.build(if case == Case::File { "another" } else { "one" }, case == Case::Wheels)
+        })
     }
 
-    /// The root of the release, which is there: ours stands on it too.
+    /// The root of the release, as all ways have it.
     fn root(&self) -> Result<RootLayout> {
-        let chosen = vec![(self.release.to_owned(), self.project.catalog.variants_in_order()[0].to_owned())];
-        let (root, _) = by_root(self.project, &chosen, &Select::default())?.remove(0);
         let roots = Roots {
             catalog: &self.project.catalog,
             lock: self.lock,
@@ -249,57 +231,25 @@ impl Grounds<'_> {
             state: &self.state(),
             say: &|line| self.app.out.say(line),
         };
-        match roots.provide(&root, &Stacks::default(), false)? {
+        match roots.provide(self.root, &Stacks::default(), false)? {
             Ground::Made { root, .. } => Ok(root),
-            Ground::Image(reference) => {
-                let cure = "measure a release whose root is bootstrapped";
-                refuse(Id::Usage, "--release", format!("{} stands on {reference}", self.release), cure)
-            }
+            Ground::Image(reference) => anyhow::bail!("{reference} is not bootstrapped"),
         }
     }
 
     /// A command for the engine of the bench.
     fn engine(&self, action: &str) -> Step {
-        xtask(&self.project.catalog.file, &self.state(), &["engine", action])
-    }
-
-    /// Runs a command of this program and lets people see what it says.
-    fn follow(&self, step: &Step) -> Result<()> {
-        let mut said = String::new();
-        let status = step.stream(|_, line| {
-            said.push_str(&format!("{line}\n"));
-            self.app.out.say(&format!("  {line}"));
-        })?;
-        if status.success() {
-            return Ok(());
-        }
-        let what = format!("`{}` failed:\n{}", step.to_line(), tail(&said, 10));
-        refuse(Id::Check, "bench", what, "correct the cause, and run the same command again")
+        bench::command(&self.project.catalog.file, &self.state(), &["engine", action])
     }
 }
 
-/// A command of this program for another catalog and another state.
-fn xtask(catalog: &Path, state: &Path, words: &[&str]) -> Step {
-    let own = std::env::current_exe().unwrap_or_default().display().to_string();
-    let [file, state] = [catalog, state].map(|path| path.display().to_string());
-    Step::new("a build that is measured", [own]).args(words.iter().copied()).args([
-        "--file",
-        &file,
-        "--state",
-        &state,
-        "--engine",
-        "private",
-        "--allow-unverified",
-    ])
-}
-
-/// What a build of ours took. It goes through this machine's engine, where it is proved, on its way to the registry.
-fn ours(times: Times, case: Case, whole: f64) -> Sample {
-    let (local, registry) = match case {
-        Case::Unchanged => (whole, whole),
-        _ => (times.base + times.bake, times.base + times.bake + times.push),
-    };
-    Sample { local, registry, times, ..Sample::default() }
+/// A folder with nothing in it.
+fn emptied(folder: PathBuf) -> Result<PathBuf> {
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
 }
 
 fn tell(app: &App, rates: &Rates, cells: &[bench::Cell]) -> Result<()> {
