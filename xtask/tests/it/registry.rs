@@ -111,7 +111,8 @@ fn a_root_of_a_registry_is_built_upon() {
     run(&at).expect(0, &["build", "new"]);
 
     drop(registry);
-    run(&["build", "--variant", "runtime", "--force"])
+    // It need not be waited for as long as a pipeline would.
+    run(&["build", "--variant", "runtime", "--force", "--retry-budget", "1s"])
         .expect(3, &["error[E_NETWORK]", &image, "2.15 runtime"]);
 }
 
