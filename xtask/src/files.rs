@@ -58,6 +58,14 @@ pub fn work_folder(parent: &Path) -> Result<TempDir> {
         .with_context(|| format!("creating a folder in {}", parent.display()))
 }
 
+/// Makes a folder that has nothing in it; what was in it goes.
+pub fn empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))
+}
+
 /// What the names of files and folders that are not finished begin with: they tell whose they are.
 fn mark() -> String {
     format!("work-{}-", std::process::id())

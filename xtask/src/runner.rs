@@ -40,6 +40,13 @@ pub struct Step {
     takes_back: bool,
 }
 
+/// The path of this program, to be started again.
+///
+/// Errors: the system's, where it does not tell.
+pub fn own_program() -> Result<String> {
+    Ok(std::env::current_exe()?.display().to_string())
+}
+
 /// What a finished program left behind.
 #[derive(Clone, Debug)]
 pub struct Output {

@@ -18,9 +18,7 @@ pub struct Bed {
 impl Bed {
     /// Copies the project that a catalog belongs to; what was there before goes.
     pub fn make(catalog: &Catalog, folder: &Path) -> Result<Bed> {
-        if folder.exists() {
-            std::fs::remove_dir_all(folder)?;
-        }
+        files::empty(folder)?;
         let from = catalog.folder();
         for part in PARTS {
             for path in files::walk(&from.join(part))? {

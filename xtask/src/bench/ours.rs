@@ -4,7 +4,7 @@ use super::{Bed, Case, Sample};
 use crate::build::Times;
 use crate::out::Out;
 use crate::problem::{Id, refuse};
-use crate::runner::{Step, tail};
+use crate::runner::{Step, own_program, tail};
 use anyhow::Result;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ impl Ours<'_> {
 
     /// Runs a command and lets people see what it says.
     fn follow(&self, words: &[&str]) -> Result<()> {
-        let step = command(&self.bed.catalog(), self.state, words);
+        let step = command(&self.bed.catalog(), self.state, words)?;
         let mut said = String::new();
         let status = step.stream(|_, line| {
             said.push_str(&format!("{line}\n"));
@@ -75,9 +75,10 @@ impl Ours<'_> {
 }
 
 /// A command of this program for a catalog and a state folder, whose engine is a private one.
-pub fn command(catalog: &Path, state: &Path, words: &[&str]) -> Step {
-    let own = std::env::current_exe().unwrap_or_default().display().to_string();
+///
+/// Errors: those of [`own_program`].
+pub fn command(catalog: &Path, state: &Path, words: &[&str]) -> Result<Step> {
     let [file, state] = [catalog, state].map(|path| path.display().to_string());
     let options = ["--file", &file, "--state", &state, "--engine", "private", "--allow-unverified"];
-    Step::new("a build that is measured", [own]).args(words.iter().copied()).args(options)
+    Ok(Step::new("a build that is measured", [own_program()?]).args(words.iter().copied()).args(options))
 }

@@ -24,10 +24,11 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Fetches it if it is not there, and starts it with an empty folder. `suite` is Debian's stable.
+    /// Fetches it if it is not there, and starts it; what was in its folder before goes. `suite` is Debian's stable.
     ///
     /// Errors: what fetching runs into; `E_TOOL` where it does not come up.
     pub fn start(state: &Path, suite: &str, folder: &Path, say: &dyn Fn(&str)) -> Result<Registry> {
+        files::empty(folder)?;
         let fetcher = Fetcher::open(state, suite)?;
         let wanted = Wanted::new("docker-registry", &[&fetcher.own, &fetcher.stable]);
         let bundle = fetcher.bundle("docker-registry", &[wanted], say)?;
@@ -73,8 +74,7 @@ impl Registry {
 
     /// Forgets everything: no other build's base is to be found in it.
     pub fn empty(&self) -> Result<()> {
-        let there = self.folder.join("docker");
-        if there.exists() { std::fs::remove_dir_all(there).context("emptying the registry") } else { Ok(()) }
+        files::empty(&self.folder)
     }
 
     /// How many blobs it has.

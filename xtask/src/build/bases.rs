@@ -3,7 +3,7 @@
 use super::disk;
 use super::fetching::Meter;
 use super::interpreter::python_step;
-use super::secrets::indexes;
+use super::secrets::{indexes, indexes_or_default};
 use crate::catalog::{Catalog, Platform};
 use crate::engine::Engine;
 use crate::hold::Hold;
@@ -209,10 +209,10 @@ impl Maker<'_> {
         wanted.sort_unstable_by_key(|wheel| &wheel.sha256);
         wanted.dedup();
         self.check_room(missing, &wanted)?;
-        let mut indexes = indexes();
-        if indexes.is_empty() && wanted.iter().any(|wheel| !wheels::place(self.cache, wheel).exists()) {
-            indexes.push(Uv::find(self.state, &|line| self.out.say(line))?.default_index()?);
-        }
+        let indexes = match wanted.iter().any(|wheel| !wheels::place(self.cache, wheel).exists()) {
+            true => indexes_or_default(|| Uv::find(self.state, &|line| self.out.say(line))?.default_index())?,
+            false => indexes(),
+        };
         let start = Instant::now();
         let total = wanted.iter().map(|wheel| wheel.bytes).sum();
         let meter = Meter::new(self.out, "wheels", total);

@@ -31,7 +31,7 @@ pub use outcome::{Outcome, judge, table};
 pub use progress::Phases;
 pub use report::Report;
 pub use roots::Roots;
-pub use secrets::{Secrets, indexes};
+pub use secrets::{Secrets, indexes_or_default};
 pub use sources::apt_secrets;
 pub use times::Times;
 pub use transfer::Transfer;

@@ -62,6 +62,14 @@ pub fn indexes() -> Vec<String> {
     index.map(|index| std::iter::once(index.url).chain(index.extra).collect()).unwrap_or_default()
 }
 
+/// The same, or else the one that the tools take of their own accord, which is asked for only then.
+///
+/// Errors: those of `default`.
+pub fn indexes_or_default(default: impl FnOnce() -> Result<String>) -> Result<Vec<String>> {
+    let named = indexes();
+    if named.is_empty() { Ok(vec![default()?]) } else { Ok(named) }
+}
+
 /// Where packages come from, if the host says so: the tools' own default otherwise.
 #[derive(Debug, PartialEq, Eq)]
 struct Index {

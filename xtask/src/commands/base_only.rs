@@ -8,7 +8,7 @@ use crate::cli::Build as Args;
 use crate::engine::Engine;
 use crate::plan::Chosen;
 use crate::problem::{Id, refuse};
-use crate::root::{self, Ground, RootLayout};
+use crate::root::{self, RootLayout};
 use crate::tiers::Stacks;
 use anyhow::Result;
 use serde::Serialize;
@@ -102,8 +102,5 @@ fn make(order: &Order, engine: &Engine, wanted: &Wanted) -> Result<Base> {
 }
 
 fn bootstrapped(order: &Order, root: &str, platform: Platform) -> Result<RootLayout> {
-    match order.ground_for(platform, root, &Stacks::new(), order.app.dry_run)? {
-        Ground::Made { root, .. } => Ok(root),
-        Ground::Image(reference) => anyhow::bail!("{reference} is not bootstrapped"),
-    }
+    order.ground_for(platform, root, &Stacks::new(), order.app.dry_run)?.bootstrapped()
 }

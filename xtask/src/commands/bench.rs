@@ -2,17 +2,18 @@
 
 use super::App;
 use crate::bench::{self, Bed, Case, Meter, Ours, Plain, Rates, Registry, Sample, Way};
-use crate::build::{Roots, Secrets, disk, indexes};
+use crate::build::{Roots, Secrets, disk, indexes_or_default};
 use crate::catalog::Platform;
 use crate::cli::Bench as Args;
 use crate::engine::{Choice, Engine};
+use crate::files;
 use crate::github;
 use crate::interrupt;
 use crate::lock::{Lock, Uv, Wheel, other_wheel};
 use crate::out::{columns, word};
 use crate::problem::{Id, refuse};
 use crate::project::Project;
-use crate::root::{Ground, RootLayout};
+use crate::root::RootLayout;
 use crate::runner::Step;
 use crate::tiers::Stacks;
 use crate::wheels;
@@ -90,9 +91,9 @@ impl Grounds<'_> {
     /// stopped alone.
     fn clear(&self) -> Result<()> {
         if interrupt::check().is_err() {
-            self.engine("down").taking_back().read()?;
+            self.engine("down")?.taking_back().read()?;
         } else if self.folder.exists() {
-            self.engine("prune").read()?;
+            self.engine("prune")?.read()?;
             std::fs::remove_dir_all(self.folder)?;
         }
         Ok(())
@@ -106,11 +107,8 @@ impl Grounds<'_> {
         disk::check(self.folder, (bytes * PEAK) as u64)?;
         let say = |line: &str| self.app.out.say(line);
         let engine = Engine::find(Choice::Private, &self.state(), self.project.suite())?;
-        let mut indexes = indexes();
         let uv = Uv::find(self.app.state(), &say)?;
-        if indexes.is_empty() {
-            indexes.push(uv.default_index()?);
-        }
+        let indexes = indexes_or_default(|| uv.default_index())?;
         self.app.out.say("how fast are network and disk?");
         // The wheel in the middle of the bytes: neither a page of text nor a minute.
         let mut sizes: Vec<&Wheel> = wheels.iter().collect();
@@ -148,7 +146,7 @@ impl Grounds<'_> {
         let registry = Registry::start(
             self.app.state(),
             self.project.suite(),
-            &emptied(self.folder.join("registry"))?,
+            &self.folder.join("registry"),
             &|line| self.app.out.say(line),
         )?;
         self.empty()?;
@@ -190,18 +188,18 @@ impl Grounds<'_> {
 
     /// An engine that holds nothing, and runs.
     fn empty(&self) -> Result<()> {
-        emptied(self.cache())?;
+        files::empty(&self.cache())?;
         self.restart()
     }
 
     fn restart(&self) -> Result<()> {
-        self.engine("prune").read()?;
-        self.engine("up").read().map(drop)
+        self.engine("prune")?.read()?;
+        self.engine("up")?.read().map(drop)
     }
 
     /// The same, but the wheels stay.
     fn empty_of_layers(&self) -> Result<()> {
-        for name in crate::files::names(&self.cache()).iter().filter(|name| *name != wheels::FOLDER) {
+        for name in files::names(&self.cache()).iter().filter(|name| *name != wheels::FOLDER) {
             let path = self.cache().join(name);
             if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
         }
@@ -210,12 +208,14 @@ impl Grounds<'_> {
 
     /// The plain Dockerfile, ready to be built: its root is made here, and is no part of what is measured.
     fn plain<'e>(&'e self, engine: &'e Engine, registry: &Registry) -> Result<Plain<'e>> {
+        let folder = self.folder.join("plain");
+        files::empty(&folder)?;
         Ok(Plain {
             engine,
             root: self.root()?,
             trio: self.lock.releases[self.release].facts.trio(),
             secrets: Secrets::gather(None, &self.state())?,
-            folder: emptied(self.folder.join("plain"))?,
+            folder,
             name: format!("{}/plain:{}", registry.address, self.release),
             out: &self.app.out,
         })
@@ -231,25 +231,13 @@ impl Grounds<'_> {
             state: &self.state(),
             say: &|line| self.app.out.say(line),
         };
-        match roots.provide(self.root, &Stacks::default(), false)? {
-            Ground::Made { root, .. } => Ok(root),
-            Ground::Image(reference) => anyhow::bail!("{reference} is not bootstrapped"),
-        }
+        roots.provide(self.root, &Stacks::default(), false)?.bootstrapped()
     }
 
     /// A command for the engine of the bench.
-    fn engine(&self, action: &str) -> Step {
+    fn engine(&self, action: &str) -> Result<Step> {
         bench::command(&self.project.catalog.file, &self.state(), &["engine", action])
     }
-}
-
-/// A folder with nothing in it.
-fn emptied(folder: PathBuf) -> Result<PathBuf> {
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder)?;
-    }
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 fn tell(app: &App, rates: &Rates, cells: &[bench::Cell]) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::github;
 use crate::interrupt;
 use crate::out::word;
 use crate::problem::{Exit, Id, Problem, Refusal};
-use crate::runner::Step;
+use crate::runner::{Step, own_program};
 use anyhow::Result;
 use serde_json::json;
 use std::process::ExitStatus;
@@ -117,7 +117,7 @@ fn follow(app: &App, step: &Step) -> Result<ExitStatus> {
 
 fn steps(fast: bool, catalog: &Catalog) -> Result<Vec<Step>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let own = std::env::current_exe()?.display().to_string();
+    let own = own_program()?;
     let cargo = |reason: &str, args: &[&str]| Step::new(reason, [cargo.as_str()]).args(args.iter().copied());
     let xtask = |reason: &str, args: &[&str]| Step::new(reason, [own.as_str()]).args(args.iter().copied());
     let mut steps = vec![

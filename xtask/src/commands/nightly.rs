@@ -3,13 +3,13 @@
 use super::{App, ci, publish};
 use crate::cli::Nightly as Args;
 use crate::plan::Chosen;
-use crate::runner::Step;
+use crate::runner::{Step, own_program};
 use anyhow::Result;
 
 /// Runs the pipeline; what a run before has done already is not done again.
 pub fn run(app: &App, args: &Args) -> Result<()> {
     let chosen = publish::chosen(&app.project()?, &args.what)?;
-    let own = std::env::current_exe()?.display().to_string();
+    let own = own_program()?;
     let xtask = |reason: &str, words: &[String]| {
         Step::new(reason, [own.as_str()]).args(words.iter().cloned()).args(app.options())
     };

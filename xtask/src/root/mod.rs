@@ -113,6 +113,16 @@ impl Ground {
             Ground::Image(_) => None,
         }
     }
+
+    /// The root, where it is a bootstrapped one.
+    ///
+    /// Errors: one without an id for an image, which callers refuse before.
+    pub fn bootstrapped(self) -> Result<RootLayout> {
+        match self {
+            Ground::Made { root, .. } => Ok(root),
+            Ground::Image(reference) => anyhow::bail!("{reference} is not bootstrapped"),
+        }
+    }
 }
 
 impl RootSpec {
