@@ -2,13 +2,15 @@
 
 use super::order::{Order, Prepared};
 use crate::build::shared::Shared;
-use crate::build::{BaseImage, Bases, Maker};
+use crate::build::{BaseImage, BaseLayout, Bases, Maker};
 use crate::cli::{BaseBuilder, Codec};
 use crate::engine::Engine;
+use crate::out::gigabytes;
 use crate::plan::Planned;
 use crate::root::{Ground, RootLayout};
 use crate::wheels;
 use anyhow::Result;
+use std::time::Instant;
 
 impl Order<'_> {
     /// Whether the bases on some roots are made straight from wheels: only the layers of a root that is bootstrapped are at
@@ -56,6 +58,30 @@ impl Order<'_> {
             }
         }
         Ok(bases)
+    }
+
+    /// Gives an engine of this machine the layers that a build would send it otherwise.
+    pub fn give_layers(&self, engine: &Engine, prepared: &Prepared, bases: &Bases) -> Result<()> {
+        if self.args.builder.is_some() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let mut bytes = 0;
+        if let Ground::Made { root, packages } = &prepared.ground {
+            for layout in std::iter::once(root).chain(packages.iter().map(|(_, layout)| layout)) {
+                bytes += engine.give(&layout.dir, &layout.digest)?;
+            }
+        }
+        for base in bases.values() {
+            if let BaseImage::Layout(BaseLayout { dir, digest: Some(digest) }) = base {
+                bytes += engine.give(dir, digest)?;
+            }
+        }
+        if bytes > 0 {
+            let seconds = start.elapsed().as_secs_f64();
+            self.app.out.say(&format!("{seconds:7.1} s  {} into the engine", gigabytes(bytes)));
+        }
+        Ok(())
     }
 
     /// The bases of some images: what is here, what another machine has `shared`, or else made.

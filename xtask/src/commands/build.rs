@@ -212,6 +212,7 @@ impl Run<'_> {
             |times| &mut times.base,
             || self.order.provide_bases(self.engine, prepared, &plans, shared.as_ref()),
         )?;
+        self.timed(|times| &mut times.bake, || self.order.give_layers(self.engine, prepared, &bases))?;
         let bake =
             |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, &bases, plans)?);
         match bake(&plans) {

@@ -11,6 +11,7 @@ use crate::runner::{Step, tail};
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ impl Private {
             return self.configure(&bundle);
         }
         self.check_place()?;
+        self.finish_removing(say)?;
         let bundle = self.fetch(say)?;
         // It may hang, have died, or have lost its files to a `cargo clean`.
         self.halt(say)?;
@@ -63,7 +65,7 @@ impl Private {
 
     /// The command that starts the daemon.
     fn command(&self, bundle: &Bundle) -> Step {
-        let path = |p: std::path::PathBuf| p.display().to_string();
+        let path = |p: PathBuf| p.display().to_string();
         Step::new("the private engine", ["dockerd"])
             .args(["--data-root".to_owned(), path(self.data_root())])
             .args(["--exec-root".to_owned(), path(self.exec_root())])
@@ -79,7 +81,7 @@ impl Private {
                 "--cgroup-parent",
                 &format!("/{}", self.name),
             ])
-            .env("PATH", bundle.path())
+            .env("PATH", format!("{}:{}", self.programs().display(), bundle.path()))
             .env("LC_ALL", "C")
             // It is not the service that this program may be started as.
             .env("NOTIFY_SOCKET", "")
@@ -168,7 +170,7 @@ impl Private {
             bridge::remove(&self.ip(say)?, &self.bridge())?;
         }
         let noted = std::fs::read(self.came_with_it()).unwrap_or_default();
-        let folders: Vec<std::path::PathBuf> = serde_json::from_slice(&noted).unwrap_or_default();
+        let folders: Vec<PathBuf> = serde_json::from_slice(&noted).unwrap_or_default();
         folders.iter().for_each(|folder| traces::remove_empty(folder));
         std::fs::remove_file(self.came_with_it()).ok();
         Ok(())
@@ -178,23 +180,47 @@ impl Private {
     pub fn prune(&self, say: &dyn Fn(&str)) -> Result<()> {
         let _hold = self.hold(say)?;
         self.take_down(say)?;
-        for folder in [
-            self.home(),
-            self.state.join("tools/engine"),
-            self.state.join("tools/busybox"),
-            self.state.join("apt"),
-        ] {
-            if folder.exists() {
-                say(&format!("removing {}", folder.display()));
-                remove(&folder)?;
-            }
+        self.finish_removing(say)?;
+        for folder in self.folders().iter().filter(|folder| folder.exists()) {
+            say(&format!("removing {}", folder.display()));
+            check_unmounted(folder)?;
+            let doomed = doomed(folder);
+            std::fs::rename(folder, &doomed).with_context(|| format!("removing {}", folder.display()))?;
+            remove(&doomed)?;
         }
         Ok(())
     }
+
+    /// Removes what a killed [`Private::prune`] has left.
+    fn finish_removing(&self, say: &dyn Fn(&str)) -> Result<()> {
+        for folder in self.folders().iter().map(|it| doomed(it)).filter(|folder| folder.exists()) {
+            say(&format!("removing {}, which a killed run left", folder.display()));
+            remove(&folder)?;
+        }
+        Ok(())
+    }
+
+    /// All it puts on disk, fetched packages included.
+    fn folders(&self) -> [PathBuf; 4] {
+        let beside = ["tools/engine", "tools/busybox", "apt"].map(|name| self.state.join(name));
+        let [engine, busybox, apt] = beside;
+        [self.home(), engine, busybox, apt]
+    }
 }
 
-/// Removes a folder, but never through a mount: what is mounted there belongs to somebody else.
-fn remove(folder: &std::path::Path) -> Result<()> {
+/// The name under which a folder is removed: an engine that finds half of its data would start and fail later.
+fn doomed(folder: &Path) -> PathBuf {
+    folder.with_extension("removing")
+}
+
+/// Removes a folder, but never through a mount.
+fn remove(folder: &Path) -> Result<()> {
+    check_unmounted(folder)?;
+    std::fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
+}
+
+/// What is mounted below a folder belongs to somebody else.
+fn check_unmounted(folder: &Path) -> Result<()> {
     if let Some(mount) = traces::mounts_below(&[folder.to_owned()]).first() {
         return refuse(
             Id::Engine,
@@ -203,5 +229,5 @@ fn remove(folder: &std::path::Path) -> Result<()> {
             "end what uses it and run `cargo xtask engine down` again",
         );
     }
-    std::fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
+    Ok(())
 }

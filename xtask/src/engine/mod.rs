@@ -3,6 +3,7 @@
 mod bridge;
 mod builder;
 mod capabilities;
+mod content;
 mod daemon;
 mod found;
 mod private;

@@ -6,11 +6,15 @@ use crate::digest;
 use crate::problem::{Id, refuse};
 use crate::runner::Step;
 use anyhow::{Context, Result};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// Folders that containerd and dockerd create wherever they run. They go again with the engine if they came with it.
 const SIDE_EFFECTS: &[&str] = &["/opt/containerd", "/run/containerd", "/run/docker", "/run/runc"];
+
+/// Calls igzip with its own library.
+const INFLATER: &str =
+    "#!/bin/sh\nhere=${0%/bin/*}\nLD_LIBRARY_PATH=\"$here/lib\" exec \"$here/bin/igzip\" \"$@\"\n";
 
 /// An engine of this checkout alone.
 pub struct Private {
@@ -178,7 +182,33 @@ impl Private {
         if let Some(logins) = users_config().filter(|path| path.is_file()) {
             link(&logins, &self.client().join("config.json"))?;
         }
-        Ok(())
+        self.lead_content()?;
+        self.provide_inflater(bundle)
+    }
+
+    /// Programs of the daemon's own, before those of its packages.
+    pub fn programs(&self) -> PathBuf {
+        self.home().join("bin")
+    }
+
+    /// containerd hands gzip to a program `unpigz`, if there is one. ISA-L's igzip takes a quarter of the time of Go's own
+    /// inflate, and a third of unpigz's. It is found beside its library by its own path.
+    fn provide_inflater(&self, bundle: &Bundle) -> Result<()> {
+        let library = library_in(&bundle.dir.join("usr/lib"), "libisal.so.2");
+        let (program, Some(library)) = (bundle.dir.join("usr/bin/igzip"), library) else {
+            return Ok(());
+        };
+        if !program.is_file() {
+            return Ok(());
+        }
+        [self.programs(), self.home().join("lib")].into_iter().try_for_each(std::fs::create_dir_all)?;
+        link(&program, &self.programs().join("igzip"))?;
+        link(&library, &self.home().join("lib/libisal.so.2"))?;
+        // It can be in use: there is no moment in which it cannot be run.
+        let (unpigz, new) = (self.programs().join("unpigz"), self.programs().join("unpigz.new"));
+        crate::files::write(&new, INFLATER.as_bytes())?;
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755))?;
+        Ok(std::fs::rename(new, unpigz)?)
     }
 
     /// Notes which folders of the system are not there yet, so that they can go with the engine.
@@ -206,9 +236,18 @@ fn wanted(fetcher: &Fetcher) -> Vec<Wanted> {
         },
         Wanted::new("docker-buildx", &[testing, stable]),
         Wanted::new("runc", &[stable, own]),
+        // To unpack layers in half the time.
+        Wanted::new("isal", &[own, stable]).optional(),
+        Wanted::new("libisal2", &[own, stable]).optional(),
         // docker-init, for `docker run --init`.
         Wanted::new("tini", &[stable, own]).optional(),
     ]
+}
+
+/// A library in the folders of architectures.
+fn library_in(folder: &Path, name: &str) -> Option<PathBuf> {
+    let folders = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    folders.map(|it| it.path().join(name)).find(|path| path.exists())
 }
 
 /// The buildx plugin of a bundle.

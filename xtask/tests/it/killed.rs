@@ -109,6 +109,12 @@ fn an_engine_whose_start_was_killed_comes_up_and_goes_without_a_trace() {
         xtask(&["engine", "up"]).expect(0, &[]);
         xtask(&["engine", "status"]).expect(0, &["running           true"]);
     }
+    // What a killed `prune` leaves has another name than what an engine starts from.
+    let half = state.join("engine.removing/data/containerd");
+    std::fs::create_dir_all(&half).unwrap();
+    xtask(&["engine", "down"]).expect(0, &[]);
+    xtask(&["engine", "up"]).expect(0, &[]);
+    assert!(!half.exists());
     xtask(&["engine", "prune"]).expect(0, &[]);
     assert_eq!(survivors(&state), Vec::<String>::new());
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
