@@ -1,8 +1,13 @@
 //! Where words go: results to standard output, everything else to standard error.
 
 use anyhow::Result;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
+use std::sync::LazyLock;
+
+/// The moving lines of a terminal, one below the other; words go above them.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// How much is said, and in which form results are given.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +25,22 @@ impl Out {
     pub fn say(&self, line: &str) {
         if !self.quiet {
             // A closed standard error is no reason to stop a build.
-            writeln!(std::io::stderr().lock(), "{line}").ok();
+            BARS.suspend(|| writeln!(std::io::stderr().lock(), "{line}")).ok();
         }
+    }
+
+    /// A moving line in a form of indicatif's; none where nobody would see it move.
+    pub fn bar(&self, bar: ProgressBar, form: &str) -> Option<ProgressBar> {
+        let bar = self.is_terminal().then(|| BARS.add(bar))?;
+        if let Ok(style) = ProgressStyle::with_template(form) {
+            bar.set_style(style);
+        }
+        Some(bar)
     }
 
     /// Says what must be heard even where only results and errors are wanted: what led to an error.
     pub fn insist(&self, text: &str) {
-        writeln!(std::io::stderr().lock(), "{}", text.trim_end()).ok();
+        BARS.suspend(|| writeln!(std::io::stderr().lock(), "{}", text.trim_end())).ok();
     }
 
     /// Gives a result: a value as JSON, or its text.

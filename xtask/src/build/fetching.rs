@@ -1,14 +1,14 @@
-//! How far a download is: a bar on a terminal, elsewhere a line now and then.
+//! How far a transfer is: a bar on a terminal, elsewhere a line now and then.
 
 use crate::out::{Out, gigabytes};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Elsewhere than on a terminal, how often it is told.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What came of a total, told as it grows. Several threads may tell it.
+/// What came, or went, of a total, told as it grows. Several threads may tell it.
 pub struct Meter<'a> {
     out: &'a Out,
     what: &'static str,
@@ -20,16 +20,18 @@ pub struct Meter<'a> {
 impl Meter<'_> {
     /// A meter of something that has `total` bytes.
     pub fn new<'o>(out: &'o Out, what: &'static str, total: u64) -> Meter<'o> {
-        let bar = out.is_terminal().then(|| {
-            let bar = ProgressBar::new(total);
-            let form = "{msg} [{wide_bar}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-            if let Ok(style) = ProgressStyle::with_template(form) {
-                bar.set_style(style);
-            }
-            bar.set_message(what);
-            bar
-        });
+        let form = "{msg} [{wide_bar}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        let bar = out.bar(ProgressBar::new(total).with_message(what), form);
         Meter { out, what, total, bar, so_far: Mutex::new((0, Instant::now())) }
+    }
+
+    /// Takes bytes back that did not count in the end.
+    pub fn lost(&self, bytes: u64) {
+        if let Some(bar) = &self.bar {
+            bar.dec(bytes);
+        }
+        let mut so_far = self.so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        so_far.0 = so_far.0.saturating_sub(bytes);
     }
 
     /// Counts bytes that came.

@@ -3,7 +3,7 @@
 use super::progress::{Event, Phases, Progress};
 use crate::faults::strip_credentials;
 use crate::out::Out;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -24,14 +24,10 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// A report that begins now; every line goes to `log`.
     pub fn new(out: &Out, log: File) -> Report<'_> {
-        let bar = out.is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
-                bar.set_style(style);
-            }
+        let bar = out.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {wide_msg}");
+        if let Some(bar) = &bar {
             bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
+        }
         Report { out, log, progress: Progress::new(), bar, spoke: Instant::now(), tail: Vec::new() }
     }
 

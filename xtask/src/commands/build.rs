@@ -5,8 +5,8 @@ use super::push::Push;
 use super::smoke;
 use super::{App, base_only};
 use crate::build::{
-    self, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, Times, Transfer, candidate, disk,
-    measured, registry, size,
+    self, Bases, Images, Measured, Outcome, Phases, Report, Secrets, Tagged, Times, Transfer, candidate,
+    disk, measured, registry, size,
 };
 use crate::cli::Build as Args;
 use crate::engine::Engine;
@@ -24,6 +24,7 @@ use crate::smoke::Record;
 use anyhow::Result;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Builds what changed, and gives names to what passed.
@@ -213,9 +214,36 @@ impl Run<'_> {
             || self.order.provide_bases(self.engine, prepared, &plans, shared.as_ref()),
         )?;
         self.timed(|times| &mut times.bake, || self.order.give_layers(self.engine, prepared, &bases))?;
-        let bake =
-            |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, &bases, plans)?);
-        match bake(&plans) {
+        self.sending(&bases, || self.bake_on(prepared, &plans, &bases))
+    }
+
+    /// Does some work while the layers of the bases are sent, where images are to be sent at all.
+    fn sending<T>(&self, bases: &Bases, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Some(push) = &self.push else {
+            return work();
+        };
+        let (sending, layouts) = (push.sending(), push.layouts(bases));
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let sent = scope.spawn(|| sending.send(&layouts, &stop));
+            let done = work();
+            stop.store(done.is_err(), Ordering::Relaxed);
+            let sent = self.timed(|times| &mut times.push, || sent.join());
+            if let (Ok(_), Ok(Err(error))) = (&done, sent) {
+                self.order.app.out.say(&format!("the engine sends what is left: {error}"));
+            }
+            done
+        })
+    }
+
+    fn bake_on(
+        &self,
+        prepared: &Prepared,
+        plans: &[&Planned],
+        bases: &Bases,
+    ) -> Result<BTreeMap<String, anyhow::Error>> {
+        let bake = |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, bases, plans)?);
+        match bake(plans) {
             Ok(()) => Ok(BTreeMap::new()),
             Err(error) if !self.order.args.keep_going => Err(error),
             Err(error) if plans.len() == 1 => Ok(BTreeMap::from([(plans[0].target.clone(), error)])),

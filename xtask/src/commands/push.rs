@@ -3,7 +3,7 @@
 use super::order::{Order, Prepared};
 use crate::attest::{inventory, provenance, sbom};
 use crate::build::shared::Shared;
-use crate::build::{Tagged, Transfer, measured};
+use crate::build::{BaseImage, BaseLayout, Bases, Sending, Tagged, Transfer, measured};
 use crate::engine::Engine;
 use crate::out::word;
 use crate::plan::{Inputs, Planned};
@@ -29,6 +29,21 @@ impl Push<'_> {
     /// The bases that machines share there.
     pub fn shared(&self) -> Shared<'_> {
         Shared { registry: self.transfer.registry, at: &self.at }
+    }
+
+    /// What sends layers beside a build.
+    pub fn sending(&self) -> Sending<'_> {
+        let (policy, out) = (self.transfer.registry.retry().policy, &self.order.app.out);
+        Sending { at: &self.at, policy, out }
+    }
+
+    /// The bases whose layers images are going to have as they are.
+    pub fn layouts(&self, bases: &Bases) -> Vec<BaseLayout> {
+        let layout = |base: &BaseImage| match base {
+            BaseImage::Layout(layout) if self.order.args.compression.is_none() => Some(layout.clone()),
+            _ => None,
+        };
+        bases.values().filter_map(layout).collect()
     }
 
     /// The name of an image's candidate.

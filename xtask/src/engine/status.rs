@@ -72,7 +72,6 @@ impl Status {
 }
 
 fn of_private(private: &Private, running: bool) -> Status {
-    let data = private.data_root();
     Status {
         versions: private.bundle().map(|b| b.versions).unwrap_or_default(),
         socket: Some(private.socket()),
@@ -81,8 +80,9 @@ fn of_private(private: &Private, running: bool) -> Status {
             private.state.join("tools/engine/usr/bin/docker").display(),
             private.socket().display()
         )),
-        data_bytes: Some(size(&data)),
-        data_root: Some(data),
+        // Its blobs are beside the daemon's folder.
+        data_bytes: Some(size(&private.home())),
+        data_root: Some(private.data_root()),
         ..Status::empty(Kind::Private, running)
     }
 }

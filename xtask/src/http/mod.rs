@@ -12,7 +12,7 @@ use anyhow::Result;
 use std::io::Read;
 use std::time::Duration;
 use ureq::http::{HeaderMap, Request as Head};
-use ureq::{Agent, AsSendBody, Proxy};
+use ureq::{Agent, AsSendBody, Proxy, SendBody};
 
 pub use ureq::http::Method;
 
@@ -116,19 +116,16 @@ impl Client {
 
     /// One try; the body of the answer is still to be read.
     pub fn once(&self, request: &Request) -> Result<Stream, Failure> {
-        let answer = match &request.body {
+        answered(match &request.body {
             Body::Empty => self.run(request, ()),
             Body::Bytes(bytes) => self.run(request, bytes.as_slice()),
-        };
-        let (parts, body) = answer.map_err(|error| Failure::of_error(&error))?.into_parts();
-        let (status, body) = (parts.status.as_u16(), body.into_reader());
-        if status >= 400 {
-            let mut said = Vec::new();
-            // Whatever it says, the status stands.
-            body.take(EXCERPT).read_to_end(&mut said).ok();
-            return Err(Failure::of_status(status, &parts.headers, &String::from_utf8_lossy(&said)));
-        }
-        Ok(Answer { status, headers: parts.headers, body: Box::new(body) })
+        })
+    }
+
+    /// One try to send what is read, which has `size` bytes, in place of the request's own body.
+    pub fn send(&self, request: &Request, body: &mut dyn Read, size: u64) -> Result<Stream, Failure> {
+        let request = request.clone().header("content-length", size.to_string());
+        answered(self.run(&request, SendBody::from_reader(body)))
     }
 
     /// One try, read to its end: at most 64 MiB.
@@ -155,6 +152,19 @@ impl Client {
         let config = if loopback { config.proxy(None) } else { config };
         self.agent.run(config.build())
     }
+}
+
+/// What was answered, or why nothing was; an answer of 400 or more is a failure.
+fn answered(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Stream, Failure> {
+    let (parts, body) = answer.map_err(|error| Failure::of_error(&error))?.into_parts();
+    let (status, body) = (parts.status.as_u16(), body.into_reader());
+    if status >= 400 {
+        let mut said = Vec::new();
+        // Whatever it says, the status stands.
+        body.take(EXCERPT).read_to_end(&mut said).ok();
+        return Err(Failure::of_status(status, &parts.headers, &String::from_utf8_lossy(&said)));
+    }
+    Ok(Answer { status, headers: parts.headers, body: Box::new(body) })
 }
 
 /// Whether a host, without its port, is this machine.

@@ -143,19 +143,21 @@ impl<'a> Registry<'a> {
 
     /// One request; where the registry wants to know who asks, it is told, and asked again.
     fn let_in(&self, at: &Repository, request: &Request) -> Result<Answer<Vec<u8>>, Failure> {
-        let key = at.to_string();
-        let known = self.allowed.borrow().get(&key).cloned();
-        let with = |authorization: Option<String>| match authorization {
-            Some(value) => request.clone().header("authorization", value),
-            None => request.clone(),
-        };
-        let refused = match self.client.whole(&with(known)) {
+        let refused = match self.client.whole(&self.known(at, request)) {
             Err(failure) if failure.cause == Cause::Status(401) => failure,
             answer => return answer,
         };
         let authorization = self.authorize(at, &refused)?;
-        self.allowed.borrow_mut().insert(key, authorization.clone());
-        self.client.whole(&with(Some(authorization)))
+        self.allowed.borrow_mut().insert(at.to_string(), authorization);
+        self.client.whole(&self.known(at, request))
+    }
+
+    /// A request with what let one in the last time.
+    fn known(&self, at: &Repository, request: &Request) -> Request {
+        match self.allowed.borrow().get(&at.to_string()) {
+            Some(value) => request.clone().header("authorization", value),
+            None => request.clone(),
+        }
     }
 
     fn authorize(&self, at: &Repository, refused: &Failure) -> Result<String, Failure> {
