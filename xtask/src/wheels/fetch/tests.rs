@@ -1,6 +1,7 @@
 //! Wheels from an index that is served here and does not always do what it should.
 
 use super::*;
+use crate::wheels::Group;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
@@ -109,4 +110,39 @@ fn credentials_leave_the_address_for_the_header() {
     assert_eq!(address, "https://index.example.org/simple");
     assert_eq!(header.unwrap(), format!("Basic {}", STANDARD.encode("u:p@x")));
     assert_eq!(without_credentials("https://index.example.org/a@b").1, None);
+}
+
+/// A fetch that pauses before it asks again, and somebody else fails meanwhile.
+#[test]
+fn a_failure_of_others_ends_the_fetch_and_is_the_one_that_is_told() {
+    let cache = tempfile::tempdir().unwrap();
+    let busy = || answer("503 Busy\r\nretry-after: 600", 0, b"");
+    let served = serve(page(), move |_, _| busy());
+    let arrivals = Arrivals::default();
+    let fail = |_: &str| arrivals.fail(anyhow::anyhow!("a layer cannot be made"));
+    let indexes = [served.url.clone()];
+    let fetch = Fetch { indexes: &indexes, cache: cache.path(), say: &fail, came: &|_| () };
+    fetch.bring(&[&wheel()], &arrivals);
+    assert_eq!(served.asked.lock().unwrap().len(), 2);
+    // Nothing new is begun.
+    fetch.bring(&[&wheel()], &arrivals);
+    assert_eq!(served.asked.lock().unwrap().len(), 2);
+    assert_eq!(arrivals.into_files().unwrap_err().to_string(), "a layer cannot be made");
+}
+
+#[test]
+fn a_wheel_that_fails_ends_those_who_wait_for_it() {
+    let cache = tempfile::tempdir().unwrap();
+    let other = serve(page(), |_, _| answer("200 OK", BYTES.len(), b"THE BYTES OF A WHEEL"));
+    let group = Group { name: "a".to_owned(), wheels: vec![wheel()], others: Vec::new() };
+    let arrivals = Arrivals::of(&[&group]);
+    let indexes = [other.url.clone()];
+    let fetch = Fetch { indexes: &indexes, cache: cache.path(), say: &|_| (), came: &|_| () };
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| arrivals.next().is_none());
+        fetch.bring(&[&wheel()], &arrivals);
+        assert!(waits.join().unwrap());
+    });
+    let error = arrivals.into_files().unwrap_err().to_string();
+    assert!(error.contains("E_WHEEL_HASH"), "{error}");
 }
