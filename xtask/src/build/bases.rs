@@ -1,28 +1,21 @@
 //! The bases that images stand on, as OCI layouts made straight from wheels: what is there, and what has to be made.
 
-use super::disk;
-use super::fetching::Meter;
 use super::interpreter::python_step;
-use super::secrets::{indexes, indexes_or_default};
 use crate::catalog::{Catalog, Platform};
 use crate::engine::Engine;
 use crate::hold::Hold;
+use crate::lock::Lock;
 use crate::lock::layers::{self, Layers, Recorded};
-use crate::lock::{Lock, Uv, Wheel};
 use crate::out::{Out, gigabytes};
 use crate::registry::Reference;
 use crate::render::{self, Files as Rendered, VENV};
 use crate::root::RootLayout;
-use crate::wheels::{self, Base, Codec, Fetch, Group, Image, Layer, PYTHON, Store, Venv};
+use crate::wheels::{self, Base, Codec, Group, Image, Layer, PYTHON, Store, Venv};
 use crate::{faults, files};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-/// What the interpreter's layer needs in the cache while it is made, as a part of the wheels' bytes: of torch 2.15.0's 3.05 GB
-/// it was a tenth.
-const BESIDE: u64 = 6;
 
 /// Bases by release.
 pub type Bases = BTreeMap<String, BaseImage>;
@@ -154,8 +147,7 @@ impl Maker<'_> {
         if needs_python || !missing.is_empty() {
             // The sources of all packages are compiled together.
             let fetched = if needs_python { wanted.base.groups.iter().collect() } else { missing.clone() };
-            let files = self.fetch(&fetched, &missing)?;
-            self.convert(&wanted, &store, &missing, &files)?;
+            let files = self.layers(&wanted.base, &store, &missing, &fetched)?;
             if needs_python {
                 self.compile(&wanted, &store, &files, python, engine)?;
             }
@@ -192,55 +184,6 @@ impl Maker<'_> {
     fn compose(&self, wanted: &Wanted, root: &RootLayout, layers: &[Layer]) -> Result<Image> {
         let environment = render::environment(self.files, &wanted.base.release);
         wanted.base.image(root, layers, &environment, self.lock.epoch)
-    }
-
-    /// Asks for room before anything is fetched: for the wheels that are not here, and for the layers that are not made.
-    fn check_room(&self, missing: &[&Group], wanted: &[&Wheel]) -> Result<()> {
-        let is_new = |wheel: &&&Wheel| !wheels::place(self.cache, wheel).exists();
-        let new: u64 = wanted.iter().filter(is_new).map(|wheel| wheel.bytes).sum();
-        let layers: u64 = missing.iter().flat_map(|group| &group.wheels).map(|wheel| wheel.bytes).sum();
-        let beside: u64 = wanted.iter().map(|wheel| wheel.bytes).sum::<u64>() / BESIDE;
-        disk::check(self.cache, new + layers + beside)
-    }
-
-    fn fetch(&self, groups: &[&Group], missing: &[&Group]) -> Result<wheels::Files> {
-        let mut wanted: Vec<_> =
-            groups.iter().flat_map(|group| group.wheels.iter().chain(&group.others)).collect();
-        wanted.sort_unstable_by_key(|wheel| &wheel.sha256);
-        wanted.dedup();
-        self.check_room(missing, &wanted)?;
-        let indexes = match wanted.iter().any(|wheel| !wheels::place(self.cache, wheel).exists()) {
-            true => indexes_or_default(|| Uv::find(self.state, &|line| self.out.say(line))?.default_index())?,
-            false => indexes(),
-        };
-        let start = Instant::now();
-        let total = wanted.iter().map(|wheel| wheel.bytes).sum();
-        let meter = Meter::new(self.out, "wheels", total);
-        let fetch = Fetch {
-            indexes: &indexes,
-            cache: self.cache,
-            say: &|line| self.out.say(line),
-            came: &|bytes| meter.came(bytes),
-        };
-        let files = fetch.provide(&wanted)?;
-        drop(meter);
-        let seconds = start.elapsed().as_secs_f64();
-        self.out.say(&format!("{seconds:7.1} s  {} wheels, {}", wanted.len(), gigabytes(total)));
-        Ok(files)
-    }
-
-    fn convert(
-        &self,
-        wanted: &Wanted,
-        store: &Store,
-        missing: &[&Group],
-        files: &wheels::Files,
-    ) -> Result<()> {
-        let start = Instant::now();
-        wanted.base.convert(store, missing, files, &|layer| {
-            let (seconds, size) = (start.elapsed().as_secs_f64(), gigabytes(layer.written.size));
-            self.out.say(&format!("{seconds:7.1} s  layer {}, {size}", layer.name));
-        })
     }
 
     /// The layer that the interpreter makes, in a container of the root that has it.

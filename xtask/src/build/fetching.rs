@@ -52,12 +52,25 @@ impl Meter<'_> {
             ));
         }
     }
+
+    /// Says a line that is none of the bar's: above it.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.out.say(line)),
+            None => self.out.say(line),
+        }
+    }
+
+    /// All came, and the bar goes.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 impl Drop for Meter<'_> {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.end();
     }
 }

@@ -1,5 +1,6 @@
 //! From a plan to tagged images: bake, smoke, then names.
 
+mod arriving;
 mod bake;
 mod bases;
 mod cache;

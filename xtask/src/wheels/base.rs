@@ -1,5 +1,6 @@
 //! The base of a release as an image: the root's layer, the wheels' layers, and on top what the interpreter makes of them.
 
+use super::arrivals::Arrivals;
 use super::install::{Venv, install};
 use super::layer::{self, Codec};
 use super::store::{Image, Layer, Store};
@@ -15,7 +16,6 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// Raised whenever the code of this module writes other bytes for the same wheels.
 pub const RECIPE: u32 = 1;
@@ -84,33 +84,21 @@ impl Base {
         digest::of_json(&(RECIPE, self.codec, &self.venv.folder, interpreter, wheels, recipe))
     }
 
-    /// Makes the layers of some groups, several at once, the biggest first. `done` is told of each.
-    pub fn convert(
-        &self,
-        store: &Store,
-        groups: &[&Group],
-        files: &Files,
-        done: &(dyn Fn(&Layer) + Sync),
-    ) -> Result<()> {
-        let mut queue: Vec<&Group> = groups.to_vec();
-        queue.sort_by_key(|group| group.wheels.iter().map(|wheel| wheel.bytes).sum::<u64>());
-        let (queue, failed) = (Mutex::new(queue), Mutex::new(None));
+    /// Makes the layers of the groups that wait for wheels, several at once, each as soon as its wheels are here. `done` is
+    /// told of each. A failure is told to the arrivals, and so is one of those who fetch.
+    pub fn convert(&self, store: &Store, arrivals: &Arrivals, done: &(dyn Fn(&Layer) + Sync)) {
         let work = || {
-            while let Some(group) = next(&queue) {
-                match self.convert_one(store, group, files) {
+            while let Some((group, files)) = arrivals.next() {
+                match self.convert_one(store, group, &files) {
                     Ok(layer) => done(&layer),
-                    Err(error) => {
-                        lock(&queue).clear();
-                        lock(&failed).get_or_insert(error);
-                    }
+                    Err(error) => arrivals.fail(error),
                 }
             }
         };
         let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         std::thread::scope(|scope| {
-            (0..workers.min(groups.len())).for_each(|_| drop(scope.spawn(work)));
+            (0..workers.min(arrivals.waiting())).for_each(|_| drop(scope.spawn(work)));
         });
-        lock(&failed).take().map_or(Ok(()), Err)
     }
 
     fn convert_one(&self, store: &Store, group: &Group, files: &Files) -> Result<Layer> {
@@ -181,15 +169,6 @@ fn trees<'a>(archives: &'a [Archive], venv: &Venv) -> Result<Vec<Tree<'a>>> {
     archives.iter().map(|archive| install(archive, venv)).collect()
 }
 
-fn next<'g>(queue: &Mutex<Vec<&'g Group>>) -> Option<&'g Group> {
-    lock(queue).pop()
-}
-
-/// A worker that panicked has left nothing half done in there.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 /// One file of every package: of several that fit, the one for the newest C library, as installers take it (PEP 600).
 fn one_file_each(wheels: &[Wheel]) -> Vec<Wheel> {
     let mut chosen: BTreeMap<&str, &Wheel> = BTreeMap::new();
@@ -207,3 +186,6 @@ fn glibc(wheel: &Wheel) -> u32 {
     let minor = |rest: &str| rest.split('_').next()?.parse().ok();
     wheel.file.split("manylinux_2_").skip(1).filter_map(minor).max().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

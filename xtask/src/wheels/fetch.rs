@@ -1,10 +1,11 @@
 //! Wheels by their hashes: several at once, each where it was broken off, into a cache.
 
+use super::arrivals::Arrivals;
 use super::base::Files;
 use super::index::{self, ACCEPT};
 use crate::digest;
 use crate::faults;
-use crate::http::{Cause, Client, Failure, Policy, RealClock, Request, Retry};
+use crate::http::{Cause, Client, Clock, Failure, Policy, RealClock, Request, Retry};
 use crate::interrupt;
 use crate::lock::Wheel;
 use crate::problem::{Id, refuse};
@@ -15,13 +16,15 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// At once: enough to fill a line whose single connections are slow, too few to be a burden.
 const CONNECTIONS: usize = 4;
 /// For one wheel: the biggest takes minutes over a slow line, and what came is kept.
 const BUDGET: Duration = Duration::from_secs(1800);
 const PIECE: usize = 1 << 18;
+/// How long a pause may outlast what it was made for.
+const STEP: Duration = Duration::from_millis(100);
 
 /// The folder of the wheels in a cache.
 pub const FOLDER: &str = "wheels";
@@ -49,31 +52,34 @@ impl Fetch<'_> {
     /// Errors: `E_WHEEL_HASH` where no index has a file with that hash, or other bytes come; `E_NETWORK`, `E_TLS`, … by what
     /// an index says. What came before that stays in the cache.
     pub fn provide(&self, wheels: &[&Wheel]) -> Result<Files> {
-        let client = Client::new()?;
+        let arrivals = Arrivals::default();
+        self.bring(wheels, &arrivals);
+        arrivals.into_files()
+    }
+
+    /// The same for those who wait: each wheel is told when it is here, and so is a failure. A failure of others ends this
+    /// too: soon, and what came stays in the cache.
+    pub fn bring(&self, wheels: &[&Wheel], arrivals: &Arrivals) {
+        let _until_here = arrivals.expected();
+        let client = match Client::new() {
+            Ok(client) => client,
+            Err(error) => return arrivals.fail(error),
+        };
         let mut queue: Vec<&Wheel> = wheels.to_vec();
         queue.sort_by_key(|wheel| wheel.bytes);
-        let (queue, done) = (Mutex::new(queue), Mutex::new(Ok(Files::new())));
+        let queue = Mutex::new(queue);
         let work = || {
-            while let Some(wheel) = next(&queue) {
-                let path = self.one(&client, wheel);
-                let mut done = lock(&done);
-                match (path, done.as_mut()) {
-                    (Ok(path), Ok(files)) => drop(files.insert(wheel.sha256.clone(), path)),
-                    (Ok(_), Err(_)) => {}
-                    (Err(error), _) => {
-                        lock(&queue).clear();
-                        if done.is_ok() {
-                            *done = Err(error);
-                        }
-                    }
+            while let Some(wheel) = next(&queue).filter(|_| !arrivals.has_failed()) {
+                match self.one(&client, wheel, arrivals) {
+                    Ok(path) => arrivals.came(wheel, path),
+                    Err(error) => arrivals.fail(error),
                 }
             }
         };
         std::thread::scope(|scope| (0..CONNECTIONS).for_each(|_| drop(scope.spawn(work))));
-        done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn one(&self, client: &Client, wheel: &Wheel) -> Result<PathBuf> {
+    fn one(&self, client: &Client, wheel: &Wheel, arrivals: &Arrivals) -> Result<PathBuf> {
         let path = place(self.cache, wheel);
         if path.exists() {
             // A cache is a folder that anybody may have been at.
@@ -87,11 +93,13 @@ impl Fetch<'_> {
         }
         let folder = path.parent().unwrap_or(self.cache);
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-        let (address, authorization) = self.find(client, wheel)?;
+        let (address, authorization) = self.find(client, wheel, arrivals)?;
         let part = path.with_extension("part");
-        let say: &dyn Fn(&str) = self.say;
-        let retry = Retry { policy: Policy::within(BUDGET), clock: &RealClock, say };
-        let got = retry.run(&wheel.file, || self.try_once(client, &address, &authorization, wheel, &part));
+        let (say, clock): (&dyn Fn(&str), _) = (self.say, &UntilFailed(arrivals));
+        let retry = Retry { policy: Policy::within(BUDGET), clock, say };
+        let got = retry.run(&wheel.file, || {
+            self.try_once(client, (&address, authorization.as_deref()), wheel, &part, arrivals)
+        });
         match got {
             Ok(()) => {}
             Err(failure) if failure.cause == Cause::Corrupt => {
@@ -109,15 +117,19 @@ impl Fetch<'_> {
     }
 
     /// The address of a wheel, and the header that its index wants.
-    fn find(&self, client: &Client, wheel: &Wheel) -> Result<(String, Option<String>)> {
-        let say: &dyn Fn(&str) = self.say;
-        let retry = Retry { policy: Policy::within(Duration::from_secs(60)), clock: &RealClock, say };
+    fn find(&self, client: &Client, wheel: &Wheel, arrivals: &Arrivals) -> Result<(String, Option<String>)> {
+        let (say, clock): (&dyn Fn(&str), _) = (self.say, &UntilFailed(arrivals));
+        let retry = Retry { policy: Policy::within(Duration::from_secs(60)), clock, say };
         let mut last = None;
         for index in self.indexes {
             let (index, authorization) = without_credentials(index);
             let page = index::page(&index, &wheel.name);
             let request = with(Request::get(&page).header("Accept", ACCEPT), authorization.as_deref());
-            match retry.run(&format!("the index's page of {}", wheel.name), || client.whole(&request)) {
+            let ask = || {
+                goes_on(arrivals)?;
+                client.whole(&request)
+            };
+            match retry.run(&format!("the index's page of {}", wheel.name), ask) {
                 Ok(answer) => {
                     let text = String::from_utf8_lossy(&answer.body);
                     if let Some(address) = index::address(&page, &text, &wheel.file, &wheel.sha256) {
@@ -145,14 +157,15 @@ impl Fetch<'_> {
     fn try_once(
         &self,
         client: &Client,
-        address: &str,
-        authorization: &Option<String>,
+        (address, authorization): (&str, Option<&str>),
         wheel: &Wheel,
         part: &Path,
+        arrivals: &Arrivals,
     ) -> Result<(), Failure> {
+        goes_on(arrivals)?;
         let io = |error: std::io::Error| Failure::of_io(&error);
         let there = fs::metadata(part).map_or(0, |it| it.len());
-        let mut request = with(Request::get(address), authorization.as_deref());
+        let mut request = with(Request::get(address), authorization);
         if there > 0 {
             request = request.header("Range", format!("bytes={there}-"));
         }
@@ -161,16 +174,16 @@ impl Fetch<'_> {
             Err(failure) if failure.cause == Cause::Status(416) => return self.prove(wheel, part),
             other => other?,
         };
-        let goes_on = answer.status == 206
+        let is_rest = answer.status == 206
             && answer.header("Content-Range").is_some_and(|it| it.starts_with(&format!("bytes {there}-")));
-        let mut file = match goes_on {
+        let mut file = match is_rest {
             true => File::options().append(true).open(part),
             false => File::create(part),
         }
         .map_err(io)?;
         let mut piece = vec![0; PIECE];
         loop {
-            interrupt::check().map_err(|it| Failure::new(Cause::Other(Id::Host), it.to_string()))?;
+            goes_on(arrivals)?;
             match answer.body.read(&mut piece).map_err(io)? {
                 0 => break,
                 n => {
@@ -206,6 +219,32 @@ fn next<'w>(queue: &Mutex<Vec<&'w Wheel>>) -> Option<&'w Wheel> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Whether anybody still waits for what comes.
+fn goes_on(arrivals: &Arrivals) -> Result<(), Failure> {
+    let stop = |why: String| Failure::new(Cause::Other(Id::Host), why);
+    interrupt::check().map_err(|it| stop(it.to_string()))?;
+    match arrivals.has_failed() {
+        true => Err(stop("something else failed before".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// The machine's clock, on which no pause outlives a failure of others.
+struct UntilFailed<'a, 'g>(&'a Arrivals<'g>);
+
+impl Clock for UntilFailed<'_, '_> {
+    fn now(&self) -> Instant {
+        RealClock.now()
+    }
+
+    fn sleep(&self, pause: Duration) {
+        let start = self.now();
+        while goes_on(self.0).is_ok() && start.elapsed() < pause {
+            RealClock.sleep(STEP.min(pause.saturating_sub(start.elapsed())));
+        }
+    }
 }
 
 fn with(request: Request, authorization: Option<&str>) -> Request {
@@ -246,118 +285,4 @@ fn decoded(text: &str) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{BufRead, BufReader};
-    use std::net::{Ipv4Addr, TcpListener};
-    use std::sync::Arc;
-
-    /// What is served: a page, and a file of which some answers are cut or spoilt.
-    struct Served {
-        url: String,
-        asked: Arc<Mutex<Vec<String>>>,
-    }
-
-    /// Serves an index whose page names one file; `file` gives each answer for it, by the number of the request.
-    fn serve(page: String, file: impl Fn(usize, &str) -> Vec<u8> + Send + 'static) -> Served {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let url = format!("http://u:p@{}/simple", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let notes = asked.clone();
-        std::thread::spawn(move || {
-            let mut files = 0;
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut head = String::new();
-                let mut lines = BufReader::new(stream.try_clone().unwrap());
-                while !head.ends_with("\r\n\r\n") && lines.read_line(&mut head).unwrap() > 0 {}
-                notes.lock().unwrap().push(head.clone());
-                let answer = match head.starts_with("GET /simple/a/ ") {
-                    true => format!(
-                        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{page}",
-                        page.len()
-                    )
-                    .into(),
-                    false => {
-                        files += 1;
-                        file(files, &head)
-                    }
-                };
-                stream.write_all(&answer).ok();
-            }
-        });
-        Served { url, asked }
-    }
-
-    fn answer(head: &str, promised: usize, body: &[u8]) -> Vec<u8> {
-        let head = format!("HTTP/1.1 {head}\r\nconnection: close\r\ncontent-length: {promised}\r\n\r\n");
-        [head.as_bytes(), body].concat()
-    }
-
-    const BYTES: &[u8] = b"the bytes of a wheel";
-
-    fn wheel() -> Wheel {
-        let sha256 = digest::of_bytes(BYTES).trim_start_matches("sha256:").to_owned();
-        let (name, version, file) = ("a".to_owned(), "1".to_owned(), "a-1-py3-none-any.whl".to_owned());
-        Wheel { name, version, file, bytes: BYTES.len() as u64, sha256 }
-    }
-
-    fn page() -> String {
-        format!("<a href='../../f/a.whl#sha256={}'>a-1-py3-none-any.whl</a>", wheel().sha256)
-    }
-
-    fn provide(url: &str, cache: &Path) -> Result<Files> {
-        let indexes = [url.to_owned()];
-        let fetch = Fetch { indexes: &indexes, cache, say: &|_| (), came: &|_| () };
-        fetch.provide(&[&wheel()])
-    }
-
-    #[test]
-    fn what_was_broken_off_is_gone_on_with_and_what_is_there_is_not_asked_for() {
-        let cache = tempfile::tempdir().unwrap();
-        let served = serve(page(), |request, _| match request {
-            1 => answer("200 OK", BYTES.len(), &BYTES[..7]),
-            _ => answer(
-                &format!("206 Partial\r\ncontent-range: bytes 7-{}/{}", BYTES.len() - 1, BYTES.len()),
-                BYTES.len() - 7,
-                &BYTES[7..],
-            ),
-        });
-        let files = provide(&served.url, cache.path()).unwrap();
-        assert_eq!(fs::read(&files[&wheel().sha256]).unwrap(), BYTES);
-        let asked = served.asked.lock().unwrap().clone();
-        assert_eq!(asked.len(), 3, "{asked:#?}");
-        assert!(asked[2].to_lowercase().contains("range: bytes=7-"), "{}", asked[2]);
-        assert!(asked.iter().all(|head| head.to_lowercase().contains("authorization: basic")), "{asked:#?}");
-        provide(&served.url, cache.path()).unwrap();
-        assert_eq!(served.asked.lock().unwrap().len(), 3);
-        // One that somebody was at is fetched anew.
-        fs::write(&files[&wheel().sha256], "other bytes").unwrap();
-        let whole = serve(page(), |_, _| answer("200 OK", BYTES.len(), BYTES));
-        provide(&whole.url, cache.path()).unwrap();
-        assert_eq!(fs::read(&files[&wheel().sha256]).unwrap(), BYTES);
-    }
-
-    #[test]
-    fn other_bytes_and_a_file_that_is_not_there_are_refused() {
-        let cache = tempfile::tempdir().unwrap();
-        let other = serve(page(), |_, _| answer("200 OK", BYTES.len(), b"THE BYTES OF A WHEEL"));
-        let error = provide(&other.url, cache.path()).unwrap_err().to_string();
-        assert!(
-            error.contains("error[E_WHEEL_HASH]: a-1-py3-none-any.whl") && !error.contains("u:p"),
-            "{error}"
-        );
-        let none = serve("<a href='b.whl#sha256=00'>b.whl</a>".to_owned(), |_, _| Vec::new());
-        let error = provide(&none.url, cache.path()).unwrap_err().to_string();
-        assert!(error.contains("E_WHEEL_HASH") && error.contains("no index"), "{error}");
-        assert!(!place(cache.path(), &wheel()).exists());
-    }
-
-    #[test]
-    fn credentials_leave_the_address_for_the_header() {
-        let (address, header) = without_credentials("https://u:p%40x@index.example.org/simple");
-        assert_eq!(address, "https://index.example.org/simple");
-        assert_eq!(header.unwrap(), format!("Basic {}", STANDARD.encode("u:p@x")));
-        assert_eq!(without_credentials("https://index.example.org/a@b").1, None);
-    }
-}
+mod tests;

@@ -1,11 +1,12 @@
 //! Layers straight from wheels: what an installer would unpack goes into a layer without being compressed again.
 //!
 //! `zip` reads a wheel, `install` says where its files go, `tree` joins and slims, `layer` writes, `store` keeps, `base`
-//! puts the image together. Only `fetch` goes out.
+//! puts the image together. Only `fetch` goes out; by `arrivals` a layer is made while wheels of others still come.
 //!
 //! Memory is bounded by the pieces that are read at once and the wheels' directories, not by the wheels: to convert those of
 //! torch 2.15.0 (3.05 GB) took at most 45 MB on two cores, and 122 MB with zstd, whose threads have windows of their own.
 
+mod arrivals;
 mod base;
 mod fetch;
 mod header;
@@ -20,6 +21,7 @@ mod tests;
 mod tree;
 mod zip;
 
+pub use arrivals::Arrivals;
 pub use base::{Base, Files, Group, PYTHON, RECIPE};
 pub use fetch::{FOLDER, Fetch, place};
 pub use install::Venv;

@@ -19,7 +19,7 @@ const INFO: [File; 2] = [
 ];
 
 /// A wheel `a-1` of the files that make one and of others.
-fn wheel(dir: &Path, others: &[File]) -> PathBuf {
+pub(super) fn wheel(dir: &Path, others: &[File]) -> PathBuf {
     let mut archive = ZipArchiveWriter::new(Vec::new());
     for (name, bytes, mode) in INFO.iter().chain(others) {
         // What is big enough is deflated, so that both ways are gone.

@@ -17,14 +17,14 @@ use std::time::Instant;
 /// ELF's number for 64-bit Arm.
 const AARCH64: u8 = 183;
 
-const BUILD: [&str; 4] = ["build", "--variant", "runtime", "--base-only"];
+pub const BUILD: [&str; 4] = ["build", "--variant", "runtime", "--base-only"];
 
 /// A checkout whose default release has three wheels, and a cache that has them. Each has a layer of its own.
-struct Tiny {
-    doubles: Doubles,
+pub struct Tiny {
+    pub doubles: Doubles,
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -64,7 +64,7 @@ fn wheel(name: &str, library: &[u8]) -> Vec<u8> {
 
 impl Tiny {
     /// A release with libraries of about `length` bytes.
-    fn new(length: usize) -> Tiny {
+    pub fn new(length: usize) -> Tiny {
         let doubles = Doubles::new();
         let mut wheels = Vec::new();
         for (more, name) in ["numpy", "nvidia_cublas", "torch"].into_iter().enumerate() {
@@ -90,15 +90,15 @@ impl Tiny {
         Tiny { doubles }
     }
 
-    fn command(&self, more: &[&str]) -> Command {
+    pub fn command(&self, more: &[&str]) -> Command {
         self.doubles.command(&[&BUILD, more].concat(), &[("XTASK_BASE_BUILDER", "layers")])
     }
 
-    fn run(&self, more: &[&str]) -> Outcome {
+    pub fn run(&self, more: &[&str]) -> Outcome {
         Outcome::of(self.command(more).output().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.doubles.copy.path(name)
     }
 
@@ -110,7 +110,7 @@ impl Tiny {
     }
 
     /// Every file of the cache with its checksum, but for locks. Blobs are proved to be what their names tell.
-    fn cache(&self) -> BTreeMap<PathBuf, String> {
+    pub fn cache(&self) -> BTreeMap<PathBuf, String> {
         let folder = self.path("cache");
         let mut found = BTreeMap::new();
         let mut left = vec![folder.clone()];

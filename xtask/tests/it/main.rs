@@ -1,6 +1,7 @@
 //! The program as a whole, in one crate so that it is linked once.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod arriving;
 mod arrows;
 mod bases;
 mod beyond;
