@@ -123,7 +123,8 @@ pub fn cure(id: Id) -> &'static str {
         }
         Id::Tls => "give the CA of your proxy with --ca-cert FILE or SSL_CERT_FILE; verification stays on",
         Id::Network => {
-            "check the network, the proxy and the index, then run the same command again: finished steps are kept"
+            "check the network, the proxy and that this host answers, then run the same command again: finished steps are \
+             kept"
         }
         Id::BaseGone => {
             "the registry has it no longer, or not yet: choose another tag and digest in variants.yaml, or name a \

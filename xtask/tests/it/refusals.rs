@@ -142,7 +142,7 @@ fn a_stale_lock_stops_before_anything_starts() {
     copy.xtask(&["lock", "--check"]).expect(1, &said);
     copy.xtask(&["check"]).expect(1, &said);
     std::fs::remove_file(copy.path("images/lock.json")).unwrap();
-    copy.xtask(&["build", "--variant", "runtime"]).expect(1, &["E_LOCK_STALE", "cannot be read"]);
+    copy.xtask(&["build", "--variant", "runtime"]).expect(1, &["E_LOCK_STALE", "there is no lock yet"]);
 }
 
 #[test]

@@ -90,6 +90,10 @@ fn what_would_fail_is_refused_before_anything_starts() {
         2,
         &["error[E_PATH]: --datasets", "error[E_PATH]: --token-file"],
     );
+    let private = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n";
+    std::fs::write(doubles.copy.path("key"), private).unwrap();
+    refused(&["--ssh-key=key"], 2, &["error[E_PATH]: --ssh-key: ", "is a private key", "/key.pub"]);
+    refused(&["--ssh-key=token"], 2, &["error[E_PATH]: --ssh-key: ", "holds no public key"]);
     refused(&["--service=jupiter"], 2, &["error[E_UNKNOWN_NAME]: --service", "did you mean `jupyter`"]);
     run(&doubles, &["--variant=devel", "--gpus=many"]).expect(2, &["`many` is no GPU"]);
 
