@@ -137,7 +137,7 @@ pub fn cure(id: Id) -> &'static str {
         Id::RegistryAuth => "log in with `docker login`, or name a mirror that you may read with --mirror",
         Id::NoWheelChannel => "choose versions that the index has; `cargo xtask list` shows what is known",
         Id::Engine => "run `cargo xtask engine status`, then the same command again",
-        _ => "read the lines above, correct the cause, and run the same command again",
+        _ => "fix what the lines above name, then run the same command again",
     }
 }
 
@@ -167,7 +167,7 @@ fn unforeseen(error: &anyhow::Error) -> Problem {
             Id::Host,
             place,
             what,
-            "see that this user may read and write there, then run it again",
+            "make sure that this user can read and write there, then run it again",
         ),
         false => {
             Problem::new(Id::Internal, place, what, "run it again with --verbose, and report what it says")

@@ -14,7 +14,7 @@ pub struct Run {
     /// Run in the background; the container is kept when it ends
     #[arg(long, short)]
     pub detach: bool,
-    /// The work folder
+    /// The folder to mount as /workspace
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub work: PathBuf,
     /// Data to mount read-only
@@ -95,7 +95,7 @@ pub struct Container {
     /// Where services can be reached; without a value, from anywhere that reaches this machine [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "0.0.0.0")]
     pub host: Option<IpAddr>,
-    /// The network
+    /// The network of the container
     #[arg(long, value_enum, value_name = "NETWORK")]
     pub network: Option<Network>,
     /// A public key that may log in; starts SSH

@@ -37,15 +37,12 @@ fn paths(recipe: &Recipe, run: &Run, host: Host) -> Vec<Problem> {
         Ok(it) if it.is_dir() == folder => Some(it),
         found => {
             let what = match found {
-                Ok(_) if folder => format!("{path} is no folder"),
-                Ok(_) => format!("{path} is no file"),
+                Ok(_) if folder => format!("{path} is not a folder"),
+                Ok(_) => format!("{path} is not a file"),
                 Err(error) => format!("{path}: {error}"),
             };
-            let cure = if folder {
-                format!("mkdir -p {path}")
-            } else {
-                format!("give {option} a file that is there")
-            };
+            let cure =
+                if folder { format!("mkdir -p {path}") } else { format!("give {option} an existing file") };
             problems.push(Problem::new(Id::Path, option, what, cure));
             None
         }
@@ -101,7 +98,7 @@ fn no_public_key(path: &str) -> Option<(String, String)> {
     }
     // Every kind of key begins so in base64, whatever options stand before it.
     let has_key = text.split_whitespace().any(|word| word.starts_with("AAAA"));
-    let cure = "give a file with a public key a line, such as ~/.ssh/id_ed25519.pub";
+    let cure = "give a file with one public key per line, such as ~/.ssh/id_ed25519.pub";
     (!has_key).then(|| (format!("{path} holds no public key"), cure.to_owned()))
 }
 
@@ -174,7 +171,7 @@ pub fn in_the_engine(recipe: &Recipe, starter: &Starter, from_registry: bool) ->
     };
     let mut problems = Vec::new();
     if there("container", &recipe.name)? {
-        let what = "there is a container of this name";
+        let what = "there already is a container of this name";
         let cure = format!(
             "give another with --name, or remove it: {}",
             starter.step("", ["rm", "--force", &recipe.name]).to_line()

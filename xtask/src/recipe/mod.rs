@@ -211,7 +211,7 @@ fn all_known(wishes: &Wishes, known: &[String]) -> Result<()> {
             let kind = format!("service of {}", wishes.variant);
             if known.is_empty() {
                 let what = format!("{} has no services, so no `{name}`", wishes.variant);
-                let cure = "leave it out, or take a variant with services: `cargo xtask list`, variants.yaml";
+                let cure = "leave it out, or choose a variant with `services` in variants.yaml";
                 return Problem::new(Id::UnknownName, place, what, cure);
             }
             unknown_name(place, &kind, name, known.iter().map(String::as_str))

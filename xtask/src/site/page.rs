@@ -27,6 +27,8 @@ pub struct Page<'a> {
     tags: Vec<String>,
     /// The reference that a person types: of the registry, where there is one.
     reference: String,
+    /// The same by digest, where it is published: what pulls this very image for good.
+    pinned: Option<String>,
     measured: Option<Weight>,
     record: Option<Record>,
     packages: Vec<Package>,
@@ -73,6 +75,8 @@ impl<'a> Page<'a> {
             input.report(release, variant);
         let tags = planned(catalog, facts, variant)?;
         let registry = input.registry.map(|registry| format!("{}/", registry.trim_end_matches('/')));
+        let repository = format!("{}{}", registry.unwrap_or_default(), catalog.repository);
+        let digest = figures.as_ref().filter(|_| published.is_some()).map(|it| &it.digest);
         let tag = tags.last().cloned().unwrap_or_default();
         let points = input.history.of(release, variant);
         let over_time = |title, value: fn(&Point) -> Option<f64>, say: fn(f64) -> String| {
@@ -97,7 +101,8 @@ impl<'a> Page<'a> {
                 .map(|(it, on)| (it.to_string(), on.arch_list.join(" ")))
                 .collect(),
             tags,
-            reference: format!("{}{}:{tag}", registry.unwrap_or_default(), catalog.repository),
+            pinned: digest.map(|digest| format!("{repository}@{digest}")),
+            reference: format!("{repository}:{tag}"),
             measured: figures.map(weight),
             record,
             packages_of_image: of_image.is_some(),

@@ -82,7 +82,7 @@ fn what_would_fail_is_refused_before_anything_starts() {
     };
     refused(&[&port], 2, &["error[E_PORT_TAKEN]: jupyter: 127.0.0.1:", "--port jupyter="]);
     refused(&["--work=nowhere"], 2, &["error[E_PATH]: --work: ", "mkdir -p "]);
-    refused(&["--work=token"], 2, &["error[E_PATH]: --work: ", "is no folder"]);
+    refused(&["--work=token"], 2, &["error[E_PATH]: --work: ", "is not a folder"]);
     let closed = ["error[E_WORKDIR_NOT_WRITABLE]: --work: ", "runs as uid 1234, which cannot write there"];
     refused(&["--work=closed"], 2, &closed);
     refused(

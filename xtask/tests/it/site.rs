@@ -116,6 +116,7 @@ fn the_pages_of_a_registry_tell_what_it_has() {
     let told = [
         &format!("docker pull {at}/pytorch-cuda:2.15-runtime"),
         &format!("<code>{digest}</code>"),
+        &format!("docker pull {at}/pytorch-cuda@{digest}"),
         "<code>2.15.0-cuda13.2-cudnn9-runtime</code>",
         "<span class=\"state not-gpu-tested\">not-gpu-tested</span>",
         "1 passed",
