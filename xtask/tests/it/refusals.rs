@@ -183,6 +183,14 @@ fn a_named_ca_that_is_not_there_stops_before_an_engine_starts() {
     copy.xtask(&args).expect(3, &["error[E_TLS]: --ca-cert", "/no/such/ca.pem"]);
 }
 
+#[test]
+fn a_cache_that_cannot_be_made_stops_before_an_engine_is_asked() {
+    let doubles = crate::order::Doubles::new();
+    let args = ["build", "--variant", "runtime", "--cache-dir", "variants.yaml/cache"];
+    doubles.run(&args, &[]).expect(3, &["error[E_HOST]: creating ", "variants.yaml/cache"]);
+    assert_eq!(doubles.all_calls(), "");
+}
+
 fn line_of(copy: &Copy, text: &str) -> usize {
     let catalog = std::fs::read_to_string(copy.path("variants.yaml")).unwrap();
     1 + catalog.lines().position(|line| line.contains(text)).unwrap()
