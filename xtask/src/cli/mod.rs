@@ -158,7 +158,7 @@ pub struct Explain {
     /// The GPU's compute capability: 6.1
     #[arg(long, value_name = "X.Y")]
     pub sm: Option<String>,
-    /// The driver version: 535.104.05
+    /// The driver version: 535.104.05, or its branch: 535
     #[arg(long, value_name = "VERSION")]
     pub driver: Option<String>,
     /// An image to explain: pytorch/pytorch:TAG or nvidia/cuda:TAG
