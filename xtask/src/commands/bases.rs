@@ -68,7 +68,7 @@ impl Order<'_> {
         let start = Instant::now();
         let mut bytes = 0;
         if let Ground::Made { root, packages } = &prepared.ground {
-            for layout in std::iter::once(root).chain(packages.iter().map(|(_, layout)| layout)) {
+            for layout in std::iter::once(root).chain(packages.values()) {
                 bytes += engine.give(&layout.dir, &layout.digest)?;
             }
         }
