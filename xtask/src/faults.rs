@@ -123,7 +123,8 @@ pub fn cure(id: Id) -> &'static str {
         }
         Id::Tls => "give the CA of your proxy with --ca-cert FILE or SSL_CERT_FILE; verification stays on",
         Id::Network => {
-            "check the network, the proxy and the index, then run the same command again: finished steps are kept"
+            "check the network, the proxy and that this host answers, then run the same command again: finished steps are \
+             kept"
         }
         Id::BaseGone => {
             "the registry has it no longer, or not yet: choose another tag and digest in variants.yaml, or name a \
@@ -136,7 +137,7 @@ pub fn cure(id: Id) -> &'static str {
         Id::RegistryAuth => "log in with `docker login`, or name a mirror that you may read with --mirror",
         Id::NoWheelChannel => "choose versions that the index has; `cargo xtask list` shows what is known",
         Id::Engine => "run `cargo xtask engine status`, then the same command again",
-        _ => "read the lines above, correct the cause, and run the same command again",
+        _ => "fix what the lines above name, then run the same command again",
     }
 }
 
@@ -166,7 +167,7 @@ fn unforeseen(error: &anyhow::Error) -> Problem {
             Id::Host,
             place,
             what,
-            "see that this user may read and write there, then run it again",
+            "make sure that this user can read and write there, then run it again",
         ),
         false => {
             Problem::new(Id::Internal, place, what, "run it again with --verbose, and report what it says")

@@ -82,6 +82,16 @@ pub fn gigabytes(bytes: u64) -> String {
     format!("{:.2} GB", bytes as f64 / 1e9)
 }
 
+/// Bytes in the unit that a person would choose: `1.25 GB`, `283 MB`, `37 kB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        1_000_000_000.. => gigabytes(bytes),
+        1_000_000.. => format!("{:.0} MB", bytes as f64 / 1e6),
+        1_000.. => format!("{:.0} kB", bytes as f64 / 1e3),
+        _ => format!("{bytes} B"),
+    }
+}
+
 /// Rows in columns as wide as their widest cell.
 pub fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or_default();

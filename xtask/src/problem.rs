@@ -295,12 +295,16 @@ pub fn all_or_nothing(problems: Vec<Problem>) -> anyhow::Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Refusal(problems).into()) }
 }
 
-/// The known name nearest to a misspelt one, if any is near enough to be meant (Jaro-Winkler above 0.7).
+/// The known name nearest to a misspelt one, if any is near enough to be meant.
+///
+/// Jaro-Winkler alone likes long names that hold the letters somewhere; the edits that lead to the name weigh as much.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
-        .map(|name| (strsim::jaro_winkler(wrong, name), name))
-        .filter(|(score, _)| *score > 0.7)
+        .map(|name| {
+            (strsim::jaro_winkler(wrong, name) + strsim::normalized_damerau_levenshtein(wrong, name), name)
+        })
+        .filter(|(score, _)| *score > 1.1)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
 }
@@ -353,6 +357,7 @@ mod tests {
     fn the_nearest_spelling_is_offered() {
         assert_eq!(nearest("runtme", ["runtime", "devel"]), Some("runtime"));
         assert_eq!(nearest("2.51", ["2.15", "2.9"]), Some("2.15"));
+        assert_eq!(nearest("t5", ["rtx5090", "t4"]), Some("t4"));
         assert_eq!(nearest("zzz", ["runtime", "devel"]), None);
     }
 }

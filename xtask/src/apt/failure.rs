@@ -109,7 +109,7 @@ fn classify(stderr: &str) -> (Id, &'static str) {
     match (known, faults::classify(stderr)) {
         (Some((id, _, cure)), _) => (*id, cure),
         (None, Some(id)) => (id, faults::cure(id)),
-        (None, None) => (Id::Host, "read the lines above, correct the cause, and run the same command again"),
+        (None, None) => (Id::Host, "fix what the lines above name, then run the same command again"),
     }
 }
 

@@ -26,19 +26,19 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
-    /// Nothing is there: no wheel, no layer, no image
+    /// From nothing: no wheels, no layers, no images
     Cold,
-    /// The same again
+    /// The same build again
     Unchanged,
     /// Another variant of the release
     Variant,
-    /// A file of the variant is another
+    /// One file of the variant changed
     File,
-    /// A small wheel is of another version
+    /// A small wheel changed its version
     Wheel,
-    /// The root is another, as after a security update
+    /// The root changed, as after a security update
     Root,
-    /// The wheels are there, and nothing else
+    /// The wheels are cached, nothing else is
     Wheels,
 }
 
@@ -48,9 +48,9 @@ pub enum Case {
 pub enum Way {
     /// This program, straight from wheels
     Ours,
-    /// This program with the base's Dockerfile
+    /// This program, with the base's Dockerfile
     Dockerfile,
-    /// One RUN with pip on the same root, as one writes it by hand
+    /// One RUN with pip on the same root, as written by hand
     Plain,
 }
 

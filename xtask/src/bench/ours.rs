@@ -70,7 +70,7 @@ impl Ours<'_> {
             return Ok(());
         }
         let what = format!("`{}` failed:\n{}", step.to_line(), tail(&said, 10));
-        refuse(Id::Check, "bench", what, "correct the cause, and run the same command again")
+        refuse(Id::Check, "bench", what, "fix the cause, then run the same command again")
     }
 }
 

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// The port where nothing else is said.
+    /// The default port.
     pub port: u16,
-    /// The page that a browser opens; none where it is not for browsers.
+    /// The page to open in a browser, if it has one.
     #[serde(default)]
     pub page: Option<String>,
     /// Variables that tell it where to listen.
     pub variables: Variables,
-    /// What decides who gets in, or what it may use.
+    /// The secret that decides who may log in, or what it may access.
     pub secret: Secret,
 }
 
@@ -38,7 +38,7 @@ pub struct Secret {
     pub name: String,
     /// The variable that holds the file's path.
     pub variable: String,
-    /// Whether the service also does without it in a container that is meant to stay.
+    /// Whether a long-running service also works without it.
     #[serde(default)]
     pub optional: bool,
 }
@@ -49,15 +49,15 @@ pub struct Secret {
 pub struct Containers {
     /// Size of `/dev/shm`, as docker writes it: `2g`.
     pub shared_memory: String,
-    /// What runs where a variant has no command of its own and none is asked for.
+    /// The command to run if the variant has none and none is given.
     pub command: Vec<String>,
     /// Where users' files are.
     pub folders: Folders,
-    /// Variables that put what libraries download beside the models.
+    /// Environment variables that make libraries download next to the models.
     pub caches: BTreeMap<String, String>,
 }
 
-/// An image of others that stands beside ours.
+/// A third-party image used beside ours.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Companion {
@@ -79,10 +79,10 @@ impl Companion {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Folders {
-    /// What JupyterLab opens.
+    /// The folder JupyterLab opens.
     pub notebooks: String,
-    /// What training leaves behind, and what is downloaded.
+    /// Trained and downloaded models.
     pub models: String,
-    /// What is only read.
+    /// Read-only data.
     pub datasets: String,
 }

@@ -36,11 +36,11 @@ pub struct Catalog {
     pub title: String,
     /// SPDX expression of the project's own files.
     pub licenses: String,
-    /// What is taken when nothing is asked for.
+    /// What commands use when nothing else is named.
     pub defaults: Defaults,
     /// Root file systems by name.
     pub roots: BTreeMap<String, Root>,
-    /// What every base holds beside the trio.
+    /// What every base holds besides the trio.
     pub base: Base,
     /// nvcc and headers by CUDA build, e.g. `cu132`.
     pub toolkits: BTreeMap<String, Toolkit>,
@@ -52,17 +52,17 @@ pub struct Catalog {
     pub services: BTreeMap<String, Service>,
     /// How containers are started.
     pub containers: Containers,
-    /// Images of others that stand beside ours, by name.
+    /// Third-party images used beside ours, by name.
     pub companions: BTreeMap<String, Companion>,
     /// Templates of the tags, the most precise first.
     pub tags: Vec<String>,
-    /// The names that only publishing gives.
+    /// Names that only publishing creates.
     pub publish: Publish,
     /// The user inside the images.
     pub user: User,
 }
 
-/// What is taken when a command names nothing.
+/// What commands use when nothing else is named.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -70,7 +70,7 @@ pub struct Defaults {
     pub release: String,
     /// A key of `roots`.
     pub root: String,
-    /// Platforms that are locked and built.
+    /// Platforms to lock and build.
     pub platforms: Vec<Platform>,
 }
 
@@ -125,13 +125,13 @@ impl fmt::Display for Platform {
     }
 }
 
-/// What every base holds beside the trio.
+/// What every base holds besides the trio.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Base {
-    /// Packages of the root's package manager.
+    /// Packages from the root's package manager.
     pub packages: Vec<String>,
-    /// Python packages beside the trio.
+    /// Python packages besides the trio.
     pub requirements: Vec<String>,
     /// How wheels are spread over layers.
     pub layers: Layers,
@@ -143,15 +143,15 @@ pub struct Base {
 pub struct Layers {
     /// A wheel bigger than this, in megabytes (10^6 bytes), gets a layer of its own, if it is not NVIDIA's.
     pub own_above_mb: u64,
-    /// The same of NVIDIA's.
+    /// The same for NVIDIA's wheels.
     pub nvidia_own_above_mb: u64,
-    /// NVIDIA's other wheels share layers up to this, in megabytes.
+    /// NVIDIA's other wheels share layers up to this size, in megabytes.
     pub nvidia_shared_mb: u64,
-    /// A layer above this, in megabytes, is told, with the wheel that weighs most in it.
+    /// A layer above this size, in megabytes, is reported with its biggest wheel.
     pub budget_mb: u64,
-    /// How layers are compressed where the engine lets one choose.
+    /// How layers are compressed, where the engine offers a choice.
     pub compression: Compression,
-    /// The compressor's own level.
+    /// The compression level.
     pub level: u32,
 }
 
@@ -182,32 +182,32 @@ pub struct Release {
     pub torch: String,
     /// Version of torchvision.
     pub torchvision: String,
-    /// Version of torchaudio, where the line has one.
+    /// Version of torchaudio, if the line has one.
     #[serde(default)]
     pub torchaudio: Option<String>,
     /// The wheel channel: `cu132`, or the CUDA version it stands for, `13.2`.
     pub cuda: String,
-    /// The cuDNN major that a person believes it has; checked, never needed.
+    /// The cuDNN major version you expect; optional, only checked.
     #[serde(default)]
     pub cudnn: Option<String>,
-    /// A key of `roots`, where it is not the default.
+    /// A key of `roots`, if not the default.
     #[serde(default)]
     pub root: Option<String>,
-    /// Its platforms, where they are not the default ones.
+    /// Its platforms, if not the default ones.
     #[serde(default)]
     pub platforms: Vec<Platform>,
-    /// How much its base may weigh.
+    /// The size budget of its base.
     #[serde(default)]
     pub budget: Option<Budget>,
 }
 
-/// The names that only publishing gives, beside the tags.
+/// Names that only publishing creates, besides the tags.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Publish {
-    /// The template of the name that never moves; it has `{date}`.
+    /// Template of the immutable tag; it contains `{date}`.
     pub immutable: String,
-    /// Templates of the names that the default release has beside the tags.
+    /// Templates of additional tags for the default release.
     #[serde(default)]
     pub default: Vec<String>,
 }

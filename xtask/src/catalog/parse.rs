@@ -82,7 +82,7 @@ fn duplicates(file: &Path, outline: &Outline, problems: &mut Vec<Problem>) {
         problems.push(Problem::new(
             Id::Schema,
             place(file, *at, &path),
-            format!("`{key}` stands here a second time"),
+            format!("`{key}` appears here a second time"),
             "keep one of the two",
         ));
     }

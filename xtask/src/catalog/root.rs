@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Root {
-    /// The distribution's name of the suite that packages come from.
+    /// The suite that packages come from, e.g. trixie.
     pub suite: String,
-    /// Whose suite that is.
+    /// The distribution of that suite.
     #[serde(default)]
     pub distribution: Distribution,
     /// Repository and tag of an image.
@@ -20,15 +20,15 @@ pub struct Root {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
     pub digest: Option<String>,
-    /// Variables of the image that are set to something else.
+    /// Environment variables of the image to override.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// major.minor of the root's own interpreter.
     pub python: String,
-    /// dpkg path patterns left out.
+    /// dpkg path patterns to leave out.
     #[serde(default)]
     pub exclude: Vec<String>,
-    /// dpkg path patterns kept although `exclude` matches them.
+    /// dpkg path patterns to keep even if `exclude` matches them.
     #[serde(default)]
     pub keep: Vec<String>,
 }

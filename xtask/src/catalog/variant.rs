@@ -11,30 +11,30 @@ use std::collections::BTreeMap;
 pub struct Variant {
     /// One sentence for lists and labels.
     pub about: String,
-    /// The tier it stands on: `base` or another variant.
+    /// The tier it builds on: `base` or another variant.
     pub from: String,
-    /// Whether it holds nvcc and headers of its release's CUDA.
+    /// Whether it has nvcc and headers for its release's CUDA.
     #[serde(default)]
     pub toolkit: bool,
-    /// Whether it holds that CUDA's debuggers and profilers too.
+    /// Whether it also has that CUDA's debuggers and profilers.
     #[serde(default)]
     pub cuda_tools: bool,
-    /// Packages of the root's distribution that it adds.
+    /// Distribution packages that it adds.
     #[serde(default)]
     pub packages: Vec<String>,
     /// Python packages that it adds.
     #[serde(default)]
     pub requirements: Vec<String>,
-    /// What runs when a container is given no command; the tier below decides where this is empty.
+    /// The default command; if empty, that of the tier below.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Services that it has, keys of `services`; the tier below decides where this is empty.
+    /// Its services, keys of `services`; if empty, those of the tier below.
     #[serde(default)]
     pub services: Vec<String>,
-    /// Whether it is given GPUs where nothing is said.
+    /// Whether it gets GPUs by default.
     #[serde(default = "yes")]
     pub gpus: bool,
-    /// Capabilities of the kernel that its containers keep; all others are dropped.
+    /// Linux capabilities that its containers keep; all others are dropped.
     #[serde(default)]
     pub capabilities: Vec<String>,
     /// Programs that must start, in this variant and in those that stand on it, and with which argument.
@@ -62,7 +62,7 @@ pub struct Toolkit {
     /// Python packages; torch's own pins decide the versions of those that are in the base.
     #[serde(default)]
     pub requirements: Vec<String>,
-    /// Packages of the distribution that are installed.
+    /// Distribution packages to install.
     #[serde(default)]
     pub packages: Vec<String>,
     /// Packages of the distribution that are only unpacked, beside the image, without what they depend on.
@@ -71,7 +71,7 @@ pub struct Toolkit {
     /// Components of the distribution that these packages are in, beside `main`.
     #[serde(default)]
     pub components: Vec<String>,
-    /// Repository and tag of an image whose folder `home` is copied.
+    /// Repository and tag of an image to copy the folder `home` from.
     #[serde(default)]
     pub image: Option<String>,
     /// Digest of the image.
@@ -80,7 +80,7 @@ pub struct Toolkit {
     pub digest: Option<String>,
     /// `CUDA_HOME`; `{python}` stands for the interpreter's major.minor.
     pub home: String,
-    /// Variables that builds with it need.
+    /// Environment variables that builds with it need.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// What is there for looking at programs while they run, for the variants with `cuda_tools: true`.
@@ -110,12 +110,12 @@ impl Toolkit {
     }
 }
 
-/// How much a tier may weigh, in megabytes (10^6 bytes).
+/// The size budget of a tier, in megabytes (10^6 bytes).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// As it is sent.
+    /// Compressed, as it is pulled.
     pub compressed_mb: u64,
-    /// As it lies in the engine.
+    /// Unpacked, as the engine stores it.
     pub unpacked_mb: u64,
 }

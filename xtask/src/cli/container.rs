@@ -11,19 +11,19 @@ pub struct Run {
     /// What the container needs
     #[command(flatten)]
     pub container: Container,
-    /// Go on in the background; the container stays when it ends
+    /// Run in the background; the container is kept when it ends
     #[arg(long, short)]
     pub detach: bool,
-    /// The work folder
+    /// The folder to mount as /workspace
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub work: PathBuf,
-    /// Data that is only read
+    /// Data to mount read-only
     #[arg(long, value_name = "FOLDER")]
     pub datasets: Option<PathBuf>,
-    /// GPUs by their CDI names; with Podman they always are
+    /// Attach GPUs by their CDI names; always so with Podman
     #[arg(long)]
     pub cdi: bool,
-    /// Print an entry for ~/.ssh/config, which remote editors take
+    /// Print an entry for ~/.ssh/config, for remote editors
     #[arg(long)]
     pub ssh_config: bool,
 }
@@ -34,10 +34,10 @@ pub struct K8s {
     /// What the container needs
     #[command(flatten)]
     pub container: Container,
-    /// The namespace, which is made
+    /// The namespace; the manifests create it
     #[arg(long, value_name = "NAME", default_value = "pytorch-cuda", value_parser = name)]
     pub namespace: String,
-    /// A claim in it that holds data that is only read
+    /// A claim in that namespace with data to mount read-only
     #[arg(long, value_name = "CLAIM", value_parser = name)]
     pub datasets: Option<String>,
 }
@@ -54,10 +54,10 @@ pub struct Slurm {
     /// How many nodes
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: u32,
-    /// The limit of time, as Slurm writes it
+    /// The time limit, in Slurm syntax
     #[arg(long, value_name = "D-HH:MM:SS", default_value = "04:00:00", value_parser = time)]
     pub time: String,
-    /// The partition [default: Slurm's own]
+    /// The partition [default: Slurm's default]
     #[arg(long, value_name = "NAME", value_parser = partition)]
     pub partition: Option<String>,
 }
@@ -65,46 +65,46 @@ pub struct Slurm {
 /// What a container needs beside its image.
 #[derive(Args, Debug)]
 pub struct Container {
-    /// Which variant
+    /// The variant
     #[arg(long, short = 'V', value_name = "NAME")]
     pub variant: String,
-    /// The release [default: defaults.release of the catalog]
+    /// The release [default: the catalog's defaults.release]
     #[arg(long, value_name = "NAME")]
     pub release: Option<String>,
-    /// Take the image from there, e.g. registry.example.org/team [default: as built here]
+    /// Use the image in this registry, e.g. registry.example.org/team [default: the one built here]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
-    /// What the container is called [default: repository and variant]
+    /// The container's name [default: repository and variant]
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub name: Option<String>,
     /// GPUs: all, none, count=2, or ids (0,1 or GPU-… or MIG-…) [default: all, or none where the variant wants none]
     #[arg(long, value_name = "GPUS", value_parser = Gpus::parse)]
     pub gpus: Option<Gpus>,
-    /// Size of /dev/shm [default: containers.shared_memory of the catalog]
+    /// Size of /dev/shm [default: the catalog's containers.shared_memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub shm_size: Option<String>,
-    /// Who it runs as [default: the caller; root is the image's own user]
+    /// The user to run as [default: you; for root, the image's own user]
     #[arg(long, value_name = "UID[:GID]", value_parser = user)]
     pub user: Option<(u32, u32)>,
-    /// A service beside the command: jupyter, ssh, mlflow; may be given several times
+    /// A service to run beside the command: jupyter, ssh, mlflow; repeatable
     #[arg(long, value_name = "NAME")]
     pub service: Vec<String>,
-    /// Another port of the host for a service; may be given several times
+    /// Use another host port for a service; repeatable
     #[arg(long, value_name = "SERVICE=PORT", value_parser = port)]
     pub port: Vec<(String, u16)>,
-    /// Who may reach the services: with no address, everybody who reaches this machine [default: 127.0.0.1]
+    /// Where services can be reached; without a value, from anywhere that reaches this machine [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "0.0.0.0")]
     pub host: Option<IpAddr>,
-    /// The network
+    /// The network of the container
     #[arg(long, value_enum, value_name = "NETWORK")]
     pub network: Option<Network>,
-    /// A public key that may log in; starts ssh
+    /// A public key that may log in; starts SSH
     #[arg(long, value_name = "FILE")]
     pub ssh_key: Option<PathBuf>,
-    /// The token of JupyterLab [default: one is made and kept]
+    /// A file with JupyterLab's token [default: one is generated and kept]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// What to run instead of the variant's own command
+    /// A command to run instead of the variant's own
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
@@ -119,9 +119,9 @@ impl Container {
 /// The network of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Network {
-    /// The engine's own; ports of services are published
+    /// The engine's own network; ports of services are published
     Bridge,
-    /// The host's, for engines that have no other; services listen on its loopback
+    /// The host's network, for engines without one of their own; services listen on loopback
     Host,
 }
 

@@ -10,7 +10,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "check",
         [
-            ("cargo xtask check", "before a commit"),
+            ("cargo xtask check", "before you commit"),
             ("cargo xtask check --file team/variants.yaml", "a catalog of your own"),
         ],
     ),
@@ -18,13 +18,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "list",
         [
             ("cargo xtask list", "what there is, and its tags"),
-            ("cargo xtask list --json", "the same for a script"),
+            ("cargo xtask list --json", "the same, for a script"),
         ],
     ),
     (
         "explain",
         [
-            ("cargo xtask explain --torch 2.9 --cuda 12.8", "do they go together?"),
+            ("cargo xtask explain --torch 2.9 --cuda 12.8", "do they work together?"),
             (
                 "cargo xtask explain --gpu T4 --driver 535.104.05",
                 "which of these images run on that machine?",
@@ -35,16 +35,19 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "plan",
         [
             ("cargo xtask plan --variant devel", "what a build would do, and why"),
-            ("cargo xtask plan --all --json", "every image, with the very commands"),
+            ("cargo xtask plan --all --json", "every image, with the exact commands"),
         ],
     ),
     (
         "nightly",
         [
-            ("cargo xtask nightly --registry registry.example.org/team", "the default release, all of it"),
+            (
+                "cargo xtask nightly --registry registry.example.org/team",
+                "every variant of the default release",
+            ),
             (
                 "cargo xtask nightly --registry registry.example.org/team --gpus all --dry-run",
-                "the commands of a night on a machine with a GPU",
+                "what it would run on a GPU machine",
             ),
         ],
     ),
@@ -53,7 +56,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             (
                 "cargo xtask matrix",
-                "what makes each base, and what finds it, as GitHub's `strategy.matrix` takes it",
+                "jobs that make each base and jobs that build on it, for GitHub's `strategy.matrix`",
             ),
             ("cargo xtask matrix --registry registry.example.org/team", "only what must be built"),
         ],
@@ -62,20 +65,20 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "doctor",
         [
             ("cargo xtask doctor --variant runtime", "can this variant use this host's GPU?"),
-            ("cargo xtask doctor --container train", "why does it not see its GPU any more?"),
+            ("cargo xtask doctor --container train", "why does it no longer see its GPU?"),
         ],
     ),
     (
         "lock",
         [
-            ("cargo xtask lock --check", "is it made from this catalog?"),
+            ("cargo xtask lock --check", "was it made from this catalog?"),
             ("cargo xtask lock --update --release 2.9", "newer inputs for one release"),
         ],
     ),
     (
         "render",
         [
-            ("cargo xtask render", "after an edit of catalog, lock or templates"),
+            ("cargo xtask render", "after editing the catalog, the lock or a template"),
             ("cargo xtask render --check", "would a file change?"),
         ],
     ),
@@ -83,13 +86,16 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "build",
         [
             ("cargo xtask build --variant runtime", "the default release"),
-            ("cargo xtask build --all --release 2.15 --keep-going", "all of a release, past a failure"),
+            (
+                "cargo xtask build --all --release 2.15 --keep-going",
+                "a whole release, carrying on after a failure",
+            ),
         ],
     ),
     (
         "smoke",
         [
-            ("cargo xtask smoke --variant runtime", "what was built here"),
+            ("cargo xtask smoke --variant runtime", "the image built here"),
             (
                 "cargo xtask smoke --image pytorch-cuda:2.15-runtime --gpus all --require-gpu",
                 "on a GPU machine",
@@ -99,10 +105,10 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "site",
         [
-            ("cargo xtask site", "with what builds here have measured"),
+            ("cargo xtask site", "with measurements of the images built here"),
             (
                 "cargo xtask site --out pages --registry registry.example.org/team",
-                "what is published there, into a checkout of a branch to serve",
+                "what that registry publishes, into a branch to serve",
             ),
         ],
     ),
@@ -115,7 +121,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ),
             (
                 "cargo xtask run --variant runtime --gpus 0,1 -- torchrun --nproc-per-node 2 train.py",
-                "a command",
+                "one command on two GPUs",
             ),
         ],
     ),
@@ -123,7 +129,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "compose",
         [
             ("cargo xtask compose --variant devel > compose.yaml", "then `docker compose up`"),
-            ("cargo xtask compose --variant mlflow --host", "for everybody who reaches this machine"),
+            ("cargo xtask compose --variant mlflow --host", "reachable from other machines"),
         ],
     ),
     (
@@ -152,24 +158,24 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "engine",
         [
-            ("cargo xtask engine status", "which engine is taken, and what it can do"),
-            ("cargo xtask engine prune", "the private engine goes, with all its data"),
+            ("cargo xtask engine status", "which engine is used, and what it can do"),
+            ("cargo xtask engine prune", "remove the private engine with all its data"),
         ],
     ),
     (
         "engine status",
         [
-            ("cargo xtask engine status", "and how to speak to it"),
+            ("cargo xtask engine status", "and how to use it with docker directly"),
             ("cargo xtask engine status --engine private --json", "the private one, for a script"),
         ],
     ),
     (
         "engine up",
         [
-            ("cargo xtask engine up", "fetches it first, if need be"),
+            ("cargo xtask engine up", "fetches it first if needed"),
             (
                 "cargo xtask engine up --engine private --state /big/disk",
-                "beside your own docker, data elsewhere",
+                "beside your own docker, with its data elsewhere",
             ),
         ],
     ),
@@ -178,11 +184,11 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             (
                 "cargo xtask publish --registry registry.example.org/team",
-                "what passed of the default release",
+                "every variant of the default release",
             ),
             (
                 "cargo xtask publish --registry registry.example.org/team --require gpu-tested --sign --key cosign.key",
-                "only with a GPU's word for it, and signed",
+                "only if tested on a GPU, and signed",
             ),
         ],
     ),
@@ -191,7 +197,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             (
                 "cargo xtask freshness --registry registry.example.org/team --max-age 2d",
-                "an alarm of its own",
+                "as an independent alarm",
             ),
             (
                 "cargo xtask freshness --registry registry.example.org/team --max-age 36h --release 2.9 --json",
@@ -202,7 +208,10 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
     (
         "prune",
         [
-            ("cargo xtask prune --registry registry.example.org/team --keep 10", "what would go"),
+            (
+                "cargo xtask prune --registry registry.example.org/team --keep 10",
+                "list what would be removed",
+            ),
             ("cargo xtask prune --registry registry.example.org/team --keep 10 --delete", "remove it"),
         ],
     ),
@@ -215,7 +224,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
             ),
             (
                 "cargo xtask diff pytorch-cuda:2.15-runtime pytorch-cuda:2.15-devel",
-                "two images of the engine",
+                "two images in the engine",
             ),
         ],
     ),
@@ -223,56 +232,56 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "size",
         [
             ("cargo xtask size pytorch-cuda:2.15-runtime", "unpacked, layer by layer"),
-            ("cargo xtask size registry.example.org/team/pytorch-cuda:2.15-runtime", "as it is sent"),
+            ("cargo xtask size registry.example.org/team/pytorch-cuda:2.15-runtime", "as pulled"),
         ],
     ),
     (
         "engine down",
         [
-            ("cargo xtask engine down", "its images stay"),
+            ("cargo xtask engine down", "its images are kept"),
             ("cargo xtask engine down --engine private", "beside your own docker"),
         ],
     ),
     (
         "engine prune",
         [
-            ("cargo xtask engine prune", "nothing stays"),
-            ("cargo xtask engine prune --state /big/disk", "where its data is elsewhere"),
+            ("cargo xtask engine prune", "nothing is kept"),
+            ("cargo xtask engine prune --state /big/disk", "if its data is elsewhere"),
         ],
     ),
     (
         "cache",
         [
-            ("cargo xtask cache status", "where it is and what it weighs"),
-            ("cargo xtask cache prune --unused-for 7d", "what no build of the last week took"),
+            ("cargo xtask cache status", "where it is and how big it is"),
+            ("cargo xtask cache prune --unused-for 7d", "what no build used in the last week"),
         ],
     ),
     (
         "cache status",
         [
-            ("cargo xtask cache status", "of this user"),
-            ("cargo xtask cache status --cache-dir /big/disk/cache", "of another folder"),
+            ("cargo xtask cache status", "this user's cache"),
+            ("cargo xtask cache status --cache-dir /big/disk/cache", "another cache folder"),
         ],
     ),
     (
         "cache prune",
         [
-            ("cargo xtask cache prune", "what was not used for 30 days"),
+            ("cargo xtask cache prune", "what was unused for 30 days"),
             ("cargo xtask cache prune --unused-for 0s", "everything"),
         ],
     ),
     (
         "bench",
         [
-            ("cargo xtask bench --wheel numpy==2.4.6", "everything three times: hours"),
+            ("cargo xtask bench --wheel numpy==2.4.6", "everything, three times: takes hours"),
             ("cargo xtask bench --runs 1 --against plain --case unchanged", "one comparison, twenty minutes"),
         ],
     ),
     (
         "ci",
         [
-            ("cargo xtask ci --fast", "all but the images: a minute"),
-            ("cargo xtask ci --dry-run", "the commands alone"),
+            ("cargo xtask ci --fast", "everything but the images, in a minute"),
+            ("cargo xtask ci --dry-run", "only print the commands"),
         ],
     ),
     (

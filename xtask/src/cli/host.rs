@@ -6,16 +6,16 @@ use std::path::PathBuf;
 /// `doctor`.
 #[derive(Args, Debug)]
 pub struct Doctor {
-    /// Judge the host for a variant too
+    /// Also check whether this variant works here
     #[arg(long, short = 'V', value_name = "NAME", conflicts_with = "image")]
     pub variant: Option<String>,
-    /// The release of the variant [default: defaults.release of the catalog]
+    /// The variant's release [default: the catalog's defaults.release]
     #[arg(long, value_name = "NAME", requires = "variant")]
     pub release: Option<String>,
-    /// Judge the host for an image too, of this engine or of a registry
+    /// Also check an image, from this engine or a registry
     #[arg(long, value_name = "REFERENCE")]
     pub image: Option<String>,
-    /// Judge a container that runs
+    /// Check a running container
     #[arg(long, value_name = "NAME")]
     pub container: Option<String>,
     /// Read DIR/<probe>.{out,err,rc} and the files below DIR instead of this host's

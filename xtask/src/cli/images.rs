@@ -8,16 +8,16 @@ use std::path::PathBuf;
 /// Which images.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Select {
-    /// The variant; may be given several times
+    /// A variant; repeatable
     #[arg(long, short = 'V', value_name = "NAME", required_unless_present = "all")]
     pub variant: Vec<String>,
     /// Every variant, of every release unless --release names some
     #[arg(long, conflicts_with = "variant")]
     pub all: bool,
-    /// The release; may be given several times [default: defaults.release of the catalog]
+    /// A release; repeatable [default: the catalog's defaults.release]
     #[arg(long, value_name = "NAME")]
     pub release: Vec<String>,
-    /// The root file system [default: the release's, or defaults.root]
+    /// The root file system [default: the release's own, or defaults.root]
     #[arg(long, value_name = "NAME")]
     pub root: Option<String>,
     /// The platform [default: this machine's]
@@ -34,7 +34,7 @@ pub struct Plan {
     /// What the bases are made of
     #[command(flatten)]
     pub base: Base,
-    /// Compare with what this registry has [default: with what the engine has]
+    /// Compare with this registry [default: with the engine]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
 }
@@ -42,7 +42,7 @@ pub struct Plan {
 /// `matrix`.
 #[derive(Args, Debug)]
 pub struct Matrix {
-    /// Only what this registry does not have [default: everything]
+    /// Only what this registry lacks [default: everything]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
 }
@@ -53,61 +53,61 @@ pub struct Build {
     /// Which images
     #[command(flatten)]
     pub select: Select,
-    /// Refuse a root whose Debian packages differ from the lock's
+    /// Refuse a root whose Debian packages differ from the lock
     #[arg(long)]
     pub locked: bool,
-    /// Build again although nothing changed
+    /// Build even if nothing changed
     #[arg(long)]
     pub force: bool,
-    /// Build again every step of the variants, whatever is in the engine's cache
+    /// Rebuild every step of the variants, ignoring the engine's cache
     #[arg(long)]
     pub no_cache: bool,
-    /// An apt sources file to bootstrap from, e.g. one that names a snapshot mirror [default: the host's mirrors]
+    /// An apt sources file to bootstrap from, e.g. of a snapshot mirror [default: the host's mirrors]
     #[arg(long, value_name = "FILE", env = "XTASK_APT_SOURCES")]
     pub apt_sources: Option<PathBuf>,
-    /// CA certificates for the build steps (PEM); they do not stay in the image [default: SSL_CERT_FILE, PIP_CERT, …]
+    /// CA certificates for the build steps (PEM); never left in the image [default: SSL_CERT_FILE, PIP_CERT, …]
     #[arg(long, value_name = "FILE")]
     pub ca_cert: Option<PathBuf>,
-    /// A mirror of the registry that images without a host in their name come from, e.g. mirror.example.org/hub
+    /// A mirror for images whose name has no host, e.g. mirror.example.org/hub
     #[arg(long, value_name = "PREFIX", env = "XTASK_MIRROR")]
     pub mirror: Option<String>,
     /// What the bases are made of
     #[command(flatten)]
     pub base: Base,
-    /// Make the bases alone, as OCI layouts; of them, also those for a platform that this machine cannot run
+    /// Make only the bases, as OCI layouts; works for platforms this machine cannot run, too
     #[arg(long, conflicts_with_all = ["push", "builder"])]
     pub base_only: bool,
-    /// The root as an OCI layout, for a platform that this machine cannot run [default: it is bootstrapped]
+    /// The root as an OCI layout, for a platform this machine cannot run [default: bootstrap it]
     #[arg(long, value_name = "FOLDER", requires = "base_only")]
     pub root_layout: Option<PathBuf>,
-    /// The builder instance of buildx
+    /// The buildx builder to use
     #[arg(long, value_name = "NAME")]
     pub builder: Option<String>,
-    /// Finished steps to take: a repository, or buildx's own words (`type=…`); may be given several times
+    /// Import build cache: a repository, or a buildx spec (`type=…`); repeatable
     #[arg(long, value_name = "CACHE")]
     pub cache_from: Vec<String>,
-    /// Where to keep finished steps: a repository, or buildx's own words; may be given several times
+    /// Export build cache: a repository, or a buildx spec (`type=…`); repeatable
     #[arg(long, value_name = "CACHE")]
     pub cache_to: Vec<String>,
-    /// Push candidates to the registry, under names that no user takes
+    /// Push candidates to the registry, under names that users never pull
     #[arg(long, requires = "registry")]
     pub push: bool,
     /// Where to push
     #[arg(long, value_name = "REGISTRY", requires = "push")]
     pub registry: Option<String>,
-    /// How layers are compressed [default: base.layers of the catalog]
+    /// How layers are compressed [default: the catalog's base.layers]
     #[arg(long, value_enum, value_name = "NAME")]
     pub compression: Option<Compression>,
-    /// Push what is built from no commit, or beside one; its label says so
+    /// Push even without a clean commit; a label says so
     #[arg(long)]
     pub allow_dirty: bool,
-    /// Go on with the other images when one fails or cannot be built here
+    /// Carry on with the other images when one fails or cannot be built here
     #[arg(long)]
     pub keep_going: bool,
-    /// GPUs for the smoke test, as docker takes them
+    /// GPUs for the smoke test, in docker syntax: all, 0,1, …
     #[arg(long, value_name = "GPUS")]
     pub gpus: Option<String>,
-    /// Fail when the smoke test finds no GPU
+    /// Fail if the smoke test finds no GPU
     #[arg(long)]
     pub require_gpu: bool,
 }
@@ -115,19 +115,19 @@ pub struct Build {
 /// `bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// The release [default: defaults.release of the catalog]
+    /// The release [default: the catalog's defaults.release]
     #[arg(long, value_name = "NAME")]
     pub release: Option<String>,
-    /// How often everything is measured; the median counts
+    /// How many times to measure; the median counts
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
-    /// What ours is held against; may be given several times [default: both]
+    /// What to compare ours with; repeatable [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     pub against: Vec<Way>,
-    /// Only this case and `cold`, which comes before each; may be given several times [default: all]
+    /// Only this case, and `cold`, which every case needs first; repeatable [default: all]
     #[arg(long, value_enum, value_name = "CASE")]
     pub case: Vec<Case>,
-    /// Another version of a small package of the base, for the case `wheel`; without one, that is left out
+    /// Another version of a small package in the base, for the case `wheel`; without it, that case is skipped
     #[arg(long, value_name = "NAME==VERSION", value_parser = pin)]
     pub wheel: Option<(String, String)>,
 }
@@ -135,7 +135,7 @@ pub struct Bench {
 /// How bases are made.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Base {
-    /// What makes the bases: this program, straight from wheels, or their Dockerfiles
+    /// How bases are made: by this program straight from wheels, or from their Dockerfiles
     #[arg(long, value_enum, default_value_t, value_name = "WAY", env = "XTASK_BASE_BUILDER")]
     pub base_builder: BaseBuilder,
     /// How layers made from wheels are compressed
@@ -146,20 +146,20 @@ pub struct Base {
 /// What makes a base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BaseBuilder {
-    /// Layers straight from wheels; on a root that is an image of a registry, the Dockerfile
+    /// Layers straight from wheels; the Dockerfile where the root is a registry image
     #[default]
     Layers,
-    /// The Dockerfile in `images/<release>/base`: the reference, and slower
+    /// The Dockerfile in `images/<release>/base`: slower; the reference
     Dockerfile,
 }
 
 /// How layers made from wheels are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Codec {
-    /// As the wheels are: nothing is compressed again
+    /// Reuse the compressed bytes of the wheels: nothing is compressed again
     #[default]
     Splice,
-    /// zstd, once for every wheel: smaller, for publishing
+    /// zstd, once per wheel: smaller, for publishing
     Zstd,
 }
 
@@ -173,16 +173,16 @@ pub struct Smoke {
     /// Any image
     #[arg(long, value_name = "REFERENCE")]
     pub image: Option<String>,
-    /// The release of the variant [default: defaults.release of the catalog]
+    /// The variant's release [default: the catalog's defaults.release]
     #[arg(long, value_name = "NAME", conflicts_with = "image")]
     pub release: Option<String>,
-    /// GPUs to attach, as docker takes them: all, 0,1, …
+    /// GPUs to attach, in docker syntax: all, 0,1, …
     #[arg(long, value_name = "GPUS")]
     pub gpus: Option<String>,
-    /// Fail when there is no usable GPU
+    /// Fail if there is no usable GPU
     #[arg(long)]
     pub require_gpu: bool,
-    /// Pull the variant's candidate of this commit from there
+    /// Pull this commit's candidate from this registry
     #[arg(long, value_name = "REGISTRY", conflicts_with = "image")]
     pub registry: Option<String>,
     /// Attach the report to the image in its registry

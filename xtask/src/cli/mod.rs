@@ -40,10 +40,10 @@ pub struct Global {
     /// Print the result as JSON
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print the commands that would be run, and run none
+    /// Print the commands without running them
     #[arg(long, global = true)]
     pub dry_run: bool,
-    /// Show every line of the programs that are run
+    /// Show every line that the programs print
     #[arg(long, short, global = true)]
     pub verbose: bool,
     /// Only results and errors
@@ -52,16 +52,16 @@ pub struct Global {
     /// Which engine builds and runs: yours, or a private one (Debian and Ubuntu, as root)
     #[arg(long, global = true, value_enum, default_value = "auto", env = "XTASK_ENGINE")]
     pub engine: EngineChoice,
-    /// Take a combination that the compatibility table does not know; the image's labels will say so
+    /// Allow combinations the compatibility table does not know; the image's labels say so
     #[arg(long, global = true)]
     pub allow_unverified: bool,
-    /// Caches, logs and the private engine: 25 GB while a base is built [default: target/xtask]
+    /// Folder for logs and the private engine; 25 GB while a base is built [default: target/xtask]
     #[arg(long, global = true, value_name = "FOLDER", env = "XTASK_STATE")]
     pub state: Option<PathBuf>,
-    /// How long a registry that is busy or away is waited for, request by request
-    #[arg(long, global = true, value_name = "DURATION", env = "XTASK_RETRY_BUDGET", default_value = "3m")]
+    /// How long to retry each request to a busy or unreachable registry
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration, env = "XTASK_RETRY_BUDGET", default_value = "3m")]
     pub retry_budget: humantime::Duration,
-    /// Wheels and finished layers, for all checkouts: 6 GB a release [default: this user's cache folder]
+    /// Wheels and finished layers, shared by all checkouts; 6 GB per release [default: the user's cache folder]
     #[arg(long, global = true, value_name = "FOLDER", env = "XTASK_CACHE")]
     pub cache_dir: Option<PathBuf>,
 }
@@ -69,9 +69,9 @@ pub struct Global {
 /// Which engine to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EngineChoice {
-    /// The user's docker if its daemon answers and buildx is there, otherwise a private one
+    /// Your docker if its daemon answers and it has buildx, otherwise a private one
     Auto,
-    /// The user's docker
+    /// Your docker
     Docker,
     /// The private engine below `target/`
     Private,
@@ -82,57 +82,57 @@ pub enum EngineChoice {
 pub enum Command {
     /// Do variants.yaml, the lock and the rendered files agree? Offline, under a second
     Check,
-    /// Releases and variants: CUDA, Python, driver floor, tags, sizes
+    /// List releases and variants: CUDA, Python, driver floor, tags, sizes
     List(List),
-    /// Do versions, GPU and driver go together, why, and what to take instead? Or: what runs on a GPU and a driver?
+    /// Do these versions, GPU and driver work together? If not, why, and what does? Given only a GPU: what runs on it?
     Explain(Explain),
-    /// What would be built or skipped, each with its reason
+    /// Show what would be built or skipped, and why
     Plan(Plan),
-    /// Fix every input: digests, wheel hashes, tool versions
+    /// Pin every input: digests, wheel hashes, tool versions
     Lock(Lock),
-    /// Write Dockerfiles and the bake file from templates and lock
+    /// Write the Dockerfiles and the bake file from templates and lock
     Render(Check),
-    /// Build images, smoke-test them, tag them, print their digests
+    /// Build images, smoke-test and tag them, print their digests
     Build(Build),
-    /// Run the smoke checks of an image
+    /// Run the smoke checks in an image
     Smoke(Smoke),
-    /// Write the catalogue as a static site: a page an image, what runs on which GPU, what was measured
+    /// Write the catalogue as a static site: a page per image, what runs on which GPU, what was measured
     Site(Site),
-    /// Point user-visible tags at what passed
+    /// Point the user-visible tags at images that passed
     Publish(Publish),
-    /// Fail when a moving tag is missing, or what it points at was proved too long ago
+    /// Fail if a moving tag is missing, or its image was last tested too long ago
     Freshness(Freshness),
-    /// Tell what the registry need not keep, and remove it with --delete
+    /// List what the registry no longer needs; --delete removes it
     Prune(Prune),
-    /// Packages, versions, layers and sizes that differ between two images
+    /// Compare two images: packages, versions, layers, sizes
     Diff(Diff),
-    /// What an image weighs, layer by layer
+    /// Show the size of an image, layer by layer
     Size(Size),
-    /// Start a variant the way the README would have you do by hand
+    /// Start a variant with all the docker options that the README recommends
     Run(Run),
     /// Print a compose file for one variant
     Compose(Container),
     /// Print Kubernetes manifests for one variant
     K8s(K8s),
-    /// Print a batch script of Slurm for one variant
+    /// Print a Slurm batch script for one variant
     Slurm(Slurm),
-    /// Name the cause when a GPU does not work
+    /// Find out why a GPU does not work
     Doctor(Doctor),
-    /// Build, prove and publish what changed, as the pipeline does every night
+    /// Build, test and publish what changed: the whole nightly pipeline
     Nightly(Nightly),
-    /// Print the CI matrix as JSON: a job for each base
+    /// Print the CI matrix as JSON: one job per base
     Matrix(Matrix),
-    /// The engine: status, up, down, prune
+    /// Manage the engine: status, up, down, prune
     #[command(subcommand)]
     Engine(Engine),
-    /// Wheels and finished layers that are kept for the next build: status, prune
+    /// Manage the wheels and layers kept for the next build: status, prune
     #[command(subcommand)]
     Cache(Cache),
-    /// Ours against the plain Dockerfile, side by side: an hour and 40 GB of disk
+    /// Measure ours against a plain Dockerfile, side by side; needs an hour and 40 GB of disk
     Bench(Bench),
-    /// Everything that continuous integration checks
+    /// Run everything that continuous integration checks
     Ci(Ci),
-    /// Print a script that completes `cargo xtask …` and `xtask …` in a shell
+    /// Print a completion script for `cargo xtask …` and `xtask …`
     Completions(Completions),
 }
 
@@ -140,16 +140,16 @@ pub enum Command {
 #[derive(Args, Debug)]
 #[command(group(clap::ArgGroup::new("about").args(["torch", "cuda", "image", "gpu", "sm", "driver"]).required(true).multiple(true)))]
 pub struct Explain {
-    /// The version of torch, or a line: 2.9 is its newest patch [default: the newest with that CUDA]
+    /// The torch version; 2.9 means its newest patch [default: the newest with that CUDA]
     #[arg(long, value_name = "VERSION")]
     pub torch: Option<String>,
-    /// The CUDA: 12.8, 12.8.1 or cu128 [default: what PyPI serves]
+    /// The CUDA version: 12.8, 12.8.1 or cu128 [default: what PyPI serves]
     #[arg(long, value_name = "VERSION")]
     pub cuda: Option<String>,
-    /// The interpreter: 3.13, or 3.13t without the lock
+    /// The Python version: 3.13, or 3.13t (free-threaded)
     #[arg(long, value_name = "VERSION")]
     pub python: Option<String>,
-    /// The platform [default: the GPU's only one, else the catalog's first]
+    /// The platform [default: the GPU's if it has only one, else the catalog's first]
     #[arg(long, value_name = "OS/ARCH", value_parser = platform)]
     pub platform: Option<Platform>,
     /// The GPU as `nvidia-smi` names it, e.g. "GTX 1080 Ti"
@@ -158,10 +158,10 @@ pub struct Explain {
     /// The GPU's compute capability: 6.1
     #[arg(long, value_name = "X.Y")]
     pub sm: Option<String>,
-    /// The driver's version: 535.104.05
+    /// The driver version: 535.104.05, or its branch: 535
     #[arg(long, value_name = "VERSION")]
     pub driver: Option<String>,
-    /// An image to take apart: pytorch/pytorch:TAG or nvidia/cuda:TAG
+    /// An image to explain: pytorch/pytorch:TAG or nvidia/cuda:TAG
     #[arg(long, value_name = "REFERENCE")]
     pub image: Option<String>,
 }
@@ -170,16 +170,16 @@ pub struct Explain {
 #[derive(Args, Debug)]
 #[command(group(clap::ArgGroup::new("mode").args(["check", "update"]).required(true)))]
 pub struct Lock {
-    /// Fail when the lock is not made from this variants.yaml; offline
+    /// Fail if the lock was not made from this variants.yaml; offline
     #[arg(long)]
     pub check: bool,
-    /// Ask the indexes and write the lock
+    /// Query the indexes and write the lock
     #[arg(long)]
     pub update: bool,
-    /// Only this release; the others keep what they have
+    /// Update only this release
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     pub release: Option<String>,
-    /// An apt sources file to bootstrap from, e.g. one that names a snapshot mirror [default: the host's mirrors]
+    /// An apt sources file to bootstrap from, e.g. of a snapshot mirror [default: the host's mirrors]
     #[arg(long, value_name = "FILE", env = "XTASK_APT_SOURCES")]
     pub apt_sources: Option<PathBuf>,
 }
@@ -187,7 +187,7 @@ pub struct Lock {
 /// A writer's `--check`.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// Write nothing; fail when a file would change
+    /// Write nothing; fail if a file would change
     #[arg(long)]
     pub check: bool,
 }
@@ -195,12 +195,12 @@ pub struct Check {
 /// `cache`.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub enum Cache {
-    /// Where it is and what it weighs
+    /// Show where the cache is and how big it is
     Status,
-    /// Remove what was not used for a while
+    /// Remove what was not used lately
     Prune {
-        /// How long it was not used; `0s` removes everything
-        #[arg(long, value_name = "DURATION", default_value = "30d")]
+        /// Remove what was unused for this long; `0s` removes everything
+        #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30d")]
         unused_for: humantime::Duration,
     },
 }
@@ -208,20 +208,20 @@ pub enum Cache {
 /// `engine`.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub enum Engine {
-    /// Which engine is taken, and what it can do
+    /// Show which engine is used and what it can do
     Status,
     /// Fetch and start the private engine
     Up,
     /// Stop the private engine
     Down,
-    /// Stop the private engine and remove all it put on disk
+    /// Stop the private engine and remove everything it put on disk
     Prune,
 }
 
 /// `ci`.
 #[derive(Args, Debug)]
 pub struct Ci {
-    /// Leave out what takes minutes: the build and smoke of the images
+    /// Skip what takes long: building and testing the images
     #[arg(long)]
     pub fast: bool,
 }
@@ -229,7 +229,7 @@ pub struct Ci {
 /// `completions`.
 #[derive(Args, Debug)]
 pub struct Completions {
-    /// Which shell
+    /// The shell
     #[arg(value_name = "SHELL", value_enum)]
     pub shell: Shell,
 }
@@ -245,6 +245,11 @@ pub enum Shell {
     Fish,
 }
 
+/// A length of time as people write it.
+fn duration(text: &str) -> Result<humantime::Duration, String> {
+    text.parse().map_err(|_| format!("`{text}` is no duration; write 30m, 12h or 2d"))
+}
+
 /// The command line as the program reads it, with the examples of every command in its help.
 pub fn command() -> clap::Command {
     examples::add(Cli::command())
@@ -258,6 +263,9 @@ pub fn parse() -> anyhow::Result<Cli> {
         Ok(cli) => Ok(cli),
         // A command alone is a question for help too.
         Err(error) if !error.use_stderr() || usage::is_question(&error) => error.exit(),
-        Err(error) => Err(Refusal::from(usage::problem(&error)).into()),
+        Err(error) => {
+            let words: Vec<String> = std::env::args().skip(1).collect();
+            Err(Refusal::from(usage::problem(&error, &words)).into())
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Commands that speak with a registry.
 
-use super::platform;
+use super::{duration, platform};
 use crate::catalog::Platform;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 /// A registry, and which images of it.
 #[derive(Args, Clone, Debug)]
 pub struct Published {
-    /// The registry, with a path where images have one: registry.example.org/team
+    /// The registry and path: registry.example.org/team
     #[arg(long, value_name = "REGISTRY")]
     pub registry: String,
-    /// The release; may be given several times [default: defaults.release of the catalog]
+    /// A release; repeatable [default: the catalog's defaults.release]
     #[arg(long, value_name = "NAME")]
     pub release: Vec<String>,
-    /// The variant; may be given several times [default: all]
+    /// A variant; repeatable [default: all]
     #[arg(long, short = 'V', value_name = "NAME")]
     pub variant: Vec<String>,
 }
@@ -25,16 +25,16 @@ pub struct Publish {
     /// Where to, and what: all of it is published, or nothing moves
     #[command(flatten)]
     pub what: Published,
-    /// A platform that each image must have; may be given several times [default: defaults.platforms of the catalog]
+    /// A platform that every image must have; repeatable [default: the catalog's defaults.platforms]
     #[arg(long, value_name = "OS/ARCH", value_parser = platform)]
     pub platform: Vec<Platform>,
-    /// The day in the names that never move [default: the commit's]
+    /// The date in the immutable tags [default: the commit's]
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
     pub release_date: Option<String>,
     /// The state that every smoke report must have
     #[arg(long, value_name = "STATE", value_enum)]
     pub require: Option<Require>,
-    /// Take what was built from no commit, or beside one; its label says so
+    /// Publish even without a clean commit; a label says so
     #[arg(long)]
     pub allow_dirty: bool,
     /// Signatures
@@ -62,11 +62,11 @@ fn day(text: &str) -> Result<String, String> {
 /// `freshness`.
 #[derive(Args, Debug)]
 pub struct Freshness {
-    /// Whose tags
+    /// The registry and path: registry.example.org/team
     #[command(flatten)]
     pub what: Published,
-    /// How long ago the image of a moving tag may have been proved: 2d, 36h
-    #[arg(long, value_name = "DURATION")]
+    /// Maximum time since a moving tag's image was tested: 2d, 36h
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub max_age: humantime::Duration,
 }
 
@@ -76,13 +76,13 @@ pub struct Nightly {
     /// Where to, and what
     #[command(flatten)]
     pub what: Published,
-    /// GPUs for the smoke test, as docker takes them; nothing is published then that was not tested on one
+    /// GPUs for the smoke test, in docker syntax; then only what was tested on a GPU is published
     #[arg(long, value_name = "GPUS")]
     pub gpus: Option<String>,
-    /// How long ago the image of a moving tag may have been proved in the end
-    #[arg(long, value_name = "DURATION", default_value = "2d")]
+    /// Maximum time since a moving tag's image was tested, checked at the end
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "2d")]
     pub max_age: humantime::Duration,
-    /// The folder of the catalogue site: its pages are written anew, its history goes on
+    /// The folder of the catalogue site: pages are rewritten, its history is continued
     #[arg(long, value_name = "FOLDER", default_value = "target/site")]
     pub site: PathBuf,
 }
@@ -90,16 +90,16 @@ pub struct Nightly {
 /// `prune`.
 #[derive(Args, Debug)]
 pub struct Prune {
-    /// Whose tags
+    /// The registry and path: registry.example.org/team
     #[arg(long, value_name = "REGISTRY")]
     pub registry: String,
-    /// How many immutable tags of each image stay; what a moving tag points at stays anyway
+    /// How many immutable tags to keep per image; what a moving tag points at always stays
     #[arg(long, value_name = "N")]
     pub keep: usize,
-    /// Candidates that were tested longer ago and not published go too
-    #[arg(long, value_name = "DURATION", default_value = "7d")]
+    /// Also remove unpublished candidates tested longer ago than this
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "7d")]
     pub candidates: humantime::Duration,
-    /// Remove what would go
+    /// Really remove it
     #[arg(long)]
     pub delete: bool,
 }
@@ -107,7 +107,7 @@ pub struct Prune {
 /// `list`.
 #[derive(Args, Debug)]
 pub struct List {
-    /// What this registry has of them, with the state of each
+    /// Show what this registry has, with the state of each
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
 }
@@ -115,10 +115,10 @@ pub struct List {
 /// `site`.
 #[derive(Args, Debug)]
 pub struct Site {
-    /// The folder to write; a history in it is read first and goes on
+    /// The folder to write; a history in it is continued
     #[arg(long, value_name = "FOLDER", default_value = "target/site")]
     pub out: PathBuf,
-    /// Whose published images the pages are about, and are pulled from [default: what was built here]
+    /// Describe the images published in this registry [default: the ones built here]
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
 }
@@ -127,19 +127,19 @@ pub struct Site {
 #[derive(Args, Debug)]
 #[command(group(clap::ArgGroup::new("signer").args(["key", "identity"])))]
 pub struct Sign {
-    /// Sign every digest with cosign, and verify the signatures, before a name moves
+    /// Sign every digest with cosign and verify the signatures before any tag moves
     #[arg(long, requires = "signer")]
     pub sign: bool,
-    /// The key: a file, or an address in a key service; its password is taken from COSIGN_PASSWORD
+    /// The key: a file, or a KMS URI; its password comes from COSIGN_PASSWORD
     #[arg(long, value_name = "KEY", requires = "sign")]
     pub key: Option<String>,
-    /// Sign with the identity that is there, which must be this one: a workflow's address, a mail address
+    /// Sign keyless, as this identity: the URL of a workflow, or an e-mail address
     #[arg(long, value_name = "SUBJECT", requires = "issuer", requires = "sign")]
     pub identity: Option<String>,
-    /// Who vouches for the identity
+    /// The issuer that vouches for the identity
     #[arg(long, value_name = "URL", requires = "identity")]
     pub issuer: Option<String>,
-    /// Do not write signatures into the public transparency log
+    /// Keep signatures out of the public transparency log
     #[arg(long, requires = "key")]
     pub no_transparency_log: bool,
 }
@@ -147,10 +147,10 @@ pub struct Sign {
 /// `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {
-    /// The image that there was
+    /// The older image
     #[arg(value_name = "OLD")]
     pub old: String,
-    /// The image that there is
+    /// The newer image
     #[arg(value_name = "NEW")]
     pub new: String,
 }

@@ -47,8 +47,11 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         check_revision("git", &order.revision, args.allow_dirty)?;
     }
     let wheel_bytes = order.wheel_bytes(&chosen)?;
-    if args.builder.is_none() && !app.dry_run {
-        root::can_run(order.platform)?;
+    if !app.dry_run {
+        app.open_cache()?;
+        if args.builder.is_none() {
+            root::can_run(order.platform)?;
+        }
     }
     let engine = app.find_engine(&project)?;
     if engine.is_new() && !app.dry_run {

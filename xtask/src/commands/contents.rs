@@ -41,7 +41,7 @@ fn contents(app: &App, image: &str) -> Result<Contents> {
         app.start(&engine)?;
     }
     if !(Images { engine: &engine, catalog: &project.catalog }).has(image)? {
-        let cure = "look at `docker image ls`, or name the image with its registry";
+        let cure = "see `docker image ls`, or name the image with its registry";
         return refuse(Id::NoImage, image, "this engine has no such image", cure);
     }
     in_engine(&engine, &project.catalog, image)

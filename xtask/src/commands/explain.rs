@@ -36,8 +36,8 @@ pub fn run(app: &App, args: Explain) -> Result<()> {
     };
     let what = match verdict {
         Verdict::KnownGood => return Ok(()),
-        Verdict::KnownBad => "this is known to be bad",
-        Verdict::Unknown => "this is not known to be good",
+        Verdict::KnownBad => "this does not work",
+        Verdict::Unknown => "it is not known whether this works",
     };
-    refuse(Id::Check, "cargo xtask explain", what, "take what the answer offers instead")
+    refuse(Id::Check, "cargo xtask explain", what, "take one of the choices that the answer above names")
 }

@@ -12,7 +12,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     if args.check {
         let lock = project.lock()?;
         let releases = lock.releases.len();
-        let words = format!("the lock is made from this catalog: {releases} releases");
+        let words = format!("the lock was made from this catalog: {releases} releases");
         return app.out.done(&words, &json!({"releases": releases, "changes": []}));
     }
     if let Some(name) = &args.release {

@@ -166,6 +166,11 @@ impl App {
         Ok(hold)
     }
 
+    /// Makes the cache folder: one that cannot be made is told before anything is started that will want it.
+    pub fn open_cache(&self) -> Result<()> {
+        std::fs::create_dir_all(&self.cache).with_context(|| format!("creating {}", self.cache.display()))
+    }
+
     /// A log file below the state folder, made anew.
     pub fn log(&self, name: &str) -> Result<(PathBuf, std::fs::File)> {
         let folder = self.state.join("logs");

@@ -94,7 +94,7 @@ impl<'a> Order<'a> {
             let wheels = self.lock.releases[release].wheels(self.platform)?;
             for (layer, megabytes, wheel) in render::above_budget(wheels, sizes) {
                 self.app.out.say(&format!(
-                    "layer {layer} of {release} is {megabytes} MB, {} would pull well: {} {} alone is {} MB",
+                    "{release}: the layer {layer} has {megabytes} MB, more than the {} that pull well: {} {} alone has {} MB",
                     sizes.budget_mb,
                     wheel.name,
                     wheel.version,

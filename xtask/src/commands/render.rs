@@ -14,7 +14,7 @@ pub fn run(app: &App, args: &Check) -> Result<()> {
     if args.check || app.dry_run {
         render::check(&folder, &files)?;
         let done = json!({"files": files.len(), "changed": []});
-        return app.out.done(&format!("{} files are as rendered", files.len()), &done);
+        return app.out.done(&format!("{} rendered files are up to date", files.len()), &done);
     }
     let _alone = app.alone()?;
     let changed = render::write(&folder, &files)?;

@@ -28,7 +28,7 @@ struct Written {
 pub fn run(app: &App, args: &Args) -> Result<()> {
     if args.out.is_file() {
         let what = format!("{} is a file", args.out.display());
-        return refuse(Id::Usage, "--out", what, "name a folder; it is made where it is not there");
+        return refuse(Id::Usage, "--out", what, "name a folder; it is created if need be");
     }
     let project = app.project()?;
     let lock = project.lock()?;

@@ -105,9 +105,7 @@ fn remote(project: &Project, registry: &Registry, args: &Args) -> Result<Option<
     let reference = Reference::parse("--image", image)?;
     match registry.resolve(&reference)? {
         Some(found) => Ok(Some(reference.repository.at(found.digest))),
-        None => {
-            refuse(Id::BaseGone, image, "there is no such image", "look at `cargo xtask list --registry …`")
-        }
+        None => refuse(Id::BaseGone, image, "there is no such image", "see `cargo xtask list --registry …`"),
     }
 }
 

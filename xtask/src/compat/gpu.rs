@@ -80,7 +80,11 @@ impl Compat {
     pub fn nearest_gpu(&self, written: &str) -> Option<&str> {
         let plain: Vec<(String, &String)> =
             self.gpus.facts.keys().map(|name| (self.plain(name), name)).collect();
-        let near = crate::problem::nearest(&self.plain(written), plain.iter().map(|(it, _)| it.as_str()))?;
+        let wrong = self.plain(written);
+        let names = || plain.iter().map(|(it, _)| it.as_str());
+        // The number alone, as people say it: 5090.
+        let of_number = names().find(|name| wrong.len() > 2 && name.ends_with(&wrong));
+        let near = of_number.or_else(|| crate::problem::nearest(&wrong, names()))?;
         plain.iter().find(|(it, _)| it == near).map(|(_, name)| name.as_str())
     }
 

@@ -18,7 +18,7 @@ pub fn is_engine(engine: &Engine, builder: &str) -> Result<bool> {
             Id::Engine,
             format!("--builder {builder}"),
             format!("buildx knows no such builder: {}", tail(said.stderr.trim(), 1)),
-            "`docker buildx ls` names those that are there, `docker buildx create` makes one",
+            "`docker buildx ls` lists the builders, `docker buildx create` makes one",
         );
     };
     if driver != DOCKER {

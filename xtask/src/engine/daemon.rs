@@ -226,7 +226,7 @@ fn check_unmounted(folder: &Path) -> Result<()> {
             Id::Engine,
             mount.display().to_string(),
             "it is still mounted",
-            "end what uses it and run `cargo xtask engine down` again",
+            "stop what uses it and run `cargo xtask engine down` again",
         );
     }
     Ok(())

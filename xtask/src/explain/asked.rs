@@ -78,7 +78,7 @@ impl Question {
             python: keep(asked.python.as_deref().map(python), &mut problems),
             platform: asked.platform,
             card: keep(card(asked, compat), &mut problems),
-            driver: keep(asked.driver.as_deref().map(driver), &mut problems),
+            driver: keep(asked.driver.as_deref().map(|text| driver(text, asked, compat)), &mut problems),
             image,
             is_about_versions,
         };
@@ -139,10 +139,22 @@ fn python(text: &str) -> Read<String> {
     }
 }
 
-fn driver(text: &str) -> Read<Version> {
-    let cure = "write the whole number that `nvidia-smi` shows, e.g. 535.104.05";
-    let version = Version::parse(text).filter(|_| text.contains('.'));
-    version.ok_or_else(|| malformed("--driver", text, "the version of a driver", cure))
+/// A driver's version; its branch alone where no limit lies within that. An image starts by the whole version.
+fn driver(text: &str, asked: &Asked, compat: &Compat) -> Read<Version> {
+    let refused = |kind: &str| {
+        malformed("--driver", text, kind, "write the whole number that `nvidia-smi` shows, e.g. 535.104.05")
+    };
+    let version = Version::parse(text).ok_or_else(|| refused("the version of a driver"))?;
+    if text.contains('.') {
+        return Ok(version);
+    }
+    let (majors, gpus) = (&compat.drivers.minor_version_compatibility.facts, &compat.drivers.gpu.facts);
+    let mut limits = majors.values().chain(gpus.values());
+    match limits.find(|limit| limit.split('.').next() == Some(text)) {
+        Some(limit) => Err(refused(&format!("enough of a driver's version: {limit} is a limit within it"))),
+        None if asked.image.is_some() => Err(refused("enough of a driver's version for an image")),
+        None => Ok(version),
+    }
 }
 
 /// The GPU that `--gpu` or `--sm` names.

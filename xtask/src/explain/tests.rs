@@ -194,6 +194,7 @@ fn a_machine_alone_is_told_what_runs_on_it() {
             Verdict::KnownGood,
             "run on sm 7.5, linux/amd64|take      release 2.15: |2.15 cu132: yes",
         ),
+        ("--gpu T4 --driver 535", Verdict::KnownGood, "linux/amd64, driver 535|take      release 2.9: "),
         ("--driver 525.60.13", Verdict::KnownGood, "take      release 2.9: |2.15 cu132: no"),
         ("--gpu GTX 1080 Ti", Verdict::KnownGood, "release 2.6: |2.9 cu128: no (no code for this GPU)"),
         (
@@ -234,8 +235,11 @@ fn every_malformed_value_is_refused_at_its_flag() {
         ("--cuda 12", "E_SCHEMA]: --cuda: `12`"),
         ("--cuda cpu", "E_SCHEMA]: --cuda: `cpu`"),
         ("--torch 2.9 --python 3.13.1", "E_SCHEMA]: --python: `3.13.1`"),
-        ("--torch 2.9 --driver 580", "E_SCHEMA]: --driver: `580`"),
+        ("--torch 2.9 --driver 580", "E_SCHEMA]: --driver: `580`|580.65.06"),
+        ("--torch 2.9 --driver new", "E_SCHEMA]: --driver: `new`"),
+        ("--image nvidia/cuda:12.4.1-base-ubuntu22.04 --driver 535", "E_SCHEMA]: --driver: `535`"),
         ("--torch 2.9 --sm x", "E_SCHEMA]: --sm: `x`"),
+        ("--torch 2.9 --gpu 5090", "E_UNKNOWN_NAME]: --gpu: there is no GPU `5090`|`RTX 5090`"),
         (
             "--torch 2.9 --gpu GTX 1080 Tie",
             "E_UNKNOWN_NAME]: --gpu: there is no GPU `GTX 1080 Tie`|`GTX 1080 Ti`",

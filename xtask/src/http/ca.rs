@@ -31,7 +31,7 @@ fn named(option: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> R
             Id::Tls,
             name,
             format!("there is no file `{}`", path.display()),
-            "give the PEM bundle of your CA, or unset it where there is no such proxy",
+            "give the PEM file of your CA, or unset it if no proxy needs one",
         ),
     }
 }

@@ -87,7 +87,7 @@ impl Failure {
     pub(super) fn of_error(error: &ureq::Error) -> Failure {
         let said = faults::strip_credentials(&error.to_string());
         let cause = match error {
-            ureq::Error::Io(error) => Failure::of_io(error).cause,
+            ureq::Error::Io(error) => return Failure::of_io(error),
             ureq::Error::HostNotFound => Cause::Name,
             ureq::Error::ConnectionFailed => Cause::Refused,
             ureq::Error::Timeout(_) | ureq::Error::BodyStalled => Cause::Timeout,

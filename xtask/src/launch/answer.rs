@@ -40,7 +40,7 @@ impl Container<'_> {
                 said,
                 "`cargo xtask doctor` names the cause; or add `--gpus none`",
             ),
-            false => refuse(Id::Container, name, said, "mend that, and run the same command again"),
+            false => refuse(Id::Container, name, said, "fix that, then run the same command again"),
         }
     }
 
@@ -64,7 +64,7 @@ impl Container<'_> {
                     Id::Container,
                     name,
                     format!("{why}\n    {log}"),
-                    format!("mend that, after `{cure}`"),
+                    format!("fix that, after `{cure}`"),
                 );
             }
             std::thread::sleep(Duration::from_millis(500));

@@ -37,15 +37,12 @@ fn paths(recipe: &Recipe, run: &Run, host: Host) -> Vec<Problem> {
         Ok(it) if it.is_dir() == folder => Some(it),
         found => {
             let what = match found {
-                Ok(_) if folder => format!("{path} is no folder"),
-                Ok(_) => format!("{path} is no file"),
+                Ok(_) if folder => format!("{path} is not a folder"),
+                Ok(_) => format!("{path} is not a file"),
                 Err(error) => format!("{path}: {error}"),
             };
-            let cure = if folder {
-                format!("mkdir -p {path}")
-            } else {
-                format!("give {option} a file that is there")
-            };
+            let cure =
+                if folder { format!("mkdir -p {path}") } else { format!("give {option} an existing file") };
             problems.push(Problem::new(Id::Path, option, what, cure));
             None
         }
@@ -60,14 +57,17 @@ fn paths(recipe: &Recipe, run: &Run, host: Host) -> Vec<Problem> {
         .collect();
     let user = recipe.user;
     for (secret, path, it) in files {
-        if !may(&it, user, 0o4) {
+        let option = secret_option(&secret.service);
+        if let Some((what, cure)) = (secret.service == "ssh").then(|| no_public_key(path)).flatten() {
+            problems.push(Problem::new(Id::Path, option, what, cure));
+        } else if !may(&it, user, 0o4) {
             let what = format!(
                 "{path} belongs to uid {} and the container runs as uid {}, which cannot read it",
                 it.uid(),
                 user.uid
             );
             let cure = format!("give `--user {}`, or a copy that it can read", it.uid());
-            problems.push(Problem::new(Id::Path, secret_option(&secret.service), what, cure));
+            problems.push(Problem::new(Id::Path, option, what, cure));
         }
     }
     if let Some((path, it)) = work {
@@ -89,9 +89,22 @@ fn paths(recipe: &Recipe, run: &Run, host: Host) -> Vec<Problem> {
     problems
 }
 
+/// What is wrong with a file of keys that may log in, and the way out: above all, that it is the half to keep.
+fn no_public_key(path: &str) -> Option<(String, String)> {
+    let text = std::fs::read_to_string(path).ok()?;
+    if text.contains("PRIVATE KEY-----") {
+        let cure = format!("give its public half, {path}.pub; the private one stays with you");
+        return Some((format!("{path} is a private key"), cure));
+    }
+    // Every kind of key begins so in base64, whatever options stand before it.
+    let has_key = text.split_whitespace().any(|word| word.starts_with("AAAA"));
+    let cure = "give a file with one public key per line, such as ~/.ssh/id_ed25519.pub";
+    (!has_key).then(|| (format!("{path} holds no public key"), cure.to_owned()))
+}
+
 fn unwritable_cure(path: &str, it: &Metadata, user: User) -> String {
     match it.uid() {
-        0 => format!("chown {}:{} {path}, or name another folder with --work", user.uid, user.gid),
+        0 => format!("name another folder with --work, or chown {}:{} {path}", user.uid, user.gid),
         uid => format!("add `--user {uid}:{}`, or name another folder with --work", it.gid()),
     }
 }
@@ -158,7 +171,7 @@ pub fn in_the_engine(recipe: &Recipe, starter: &Starter, from_registry: bool) ->
     };
     let mut problems = Vec::new();
     if there("container", &recipe.name)? {
-        let what = "there is a container of this name";
+        let what = "there already is a container of this name";
         let cure = format!(
             "give another with --name, or remove it: {}",
             starter.step("", ["rm", "--force", &recipe.name]).to_line()

@@ -16,6 +16,7 @@ use crate::tiers::{Stacks, stacks, tiers};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Where the lock lives, relative to the catalog's folder.
@@ -177,6 +178,9 @@ pub fn read(folder: &Path) -> Result<Lock> {
     let path = path(folder);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return stale(&path, "there is no lock yet".to_owned());
+        }
         Err(error) => return stale(&path, format!("it cannot be read: {error}")),
     };
     serde_json::from_str(&text).or_else(|error| stale(&path, format!("it is damaged: {error}")))

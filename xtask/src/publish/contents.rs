@@ -86,9 +86,8 @@ pub fn in_registry(registry: &Registry, reference: &Reference) -> Result<Content
 }
 
 fn of_platform(registry: &Registry, reference: &Reference) -> Result<Manifest> {
-    let gone = |what: &str| {
-        refuse(Id::BaseGone, reference.to_string(), what, "look at `cargo xtask list --registry …`")
-    };
+    let gone =
+        |what: &str| refuse(Id::BaseGone, reference.to_string(), what, "see `cargo xtask list --registry …`");
     let Some(found) = registry.manifest(reference)? else {
         return gone("there is no such image");
     };

@@ -13,7 +13,7 @@ pub use pages::{Cluster, Container, Runtime, Slurm, compose, kubernetes, slurm};
 pub use wishes::{Network, User, Wishes};
 
 use crate::catalog::{Catalog, Service, Variant};
-use crate::problem::{Problem, Refusal, unknown_name};
+use crate::problem::{Id, Problem, Refusal, unknown_name};
 use crate::resolve::Resolved;
 use crate::tags;
 use anyhow::Result;
@@ -209,6 +209,11 @@ fn all_known(wishes: &Wishes, known: &[String]) -> Result<()> {
         .filter(|(_, name)| !known.contains(name))
         .map(|(place, name)| {
             let kind = format!("service of {}", wishes.variant);
+            if known.is_empty() {
+                let what = format!("{} has no services, so no `{name}`", wishes.variant);
+                let cure = "leave it out, or choose a variant with `services` in variants.yaml";
+                return Problem::new(Id::UnknownName, place, what, cure);
+            }
             unknown_name(place, &kind, name, known.iter().map(String::as_str))
         })
         .collect();

@@ -47,7 +47,7 @@ pub struct Slurm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Runtime {
-    /// NVIDIA's plugin of Slurm, with enroot
+    /// NVIDIA's Slurm plugin, with enroot
     Pyxis,
     /// Apptainer, formerly Singularity
     Apptainer,

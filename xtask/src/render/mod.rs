@@ -15,7 +15,7 @@ pub use readme::readmes;
 use crate::catalog::{Catalog, Root};
 use crate::files;
 use crate::lock::{Lock, LockedRelease, Wheel};
-use crate::problem::{Id, Problem};
+use crate::problem::{Id, Problem, refuse};
 use crate::resolve::Resolved;
 use anyhow::{Context as _, Result};
 use requirements::{ByPlatform, requirements};
@@ -66,7 +66,14 @@ pub fn is_own_file(path: &Path) -> bool {
 
 impl Templates {
     /// Reads every `*.tera` file of a folder.
+    ///
+    /// Errors: `E_HOST` where there is no such folder.
     pub fn read(folder: &Path) -> Result<Templates> {
+        if !folder.is_dir() {
+            let cure =
+                "copy this repository's templates/ beside the catalog, or give another one with --file";
+            return refuse(Id::Host, folder.display().to_string(), "there is no such folder", cure);
+        }
         let paths = files::walk(folder)?;
         let mut sources = Vec::new();
         for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tera")) {

@@ -39,7 +39,7 @@ struct Toolchain<'a> {
 impl<'a> Toolchain<'a> {
     fn new(release: &'a str, facts: &'a Resolved, toolkit: &'a Toolkit) -> Toolchain<'a> {
         let origin = match (&toolkit.image, toolkit.unpack.is_empty() && toolkit.packages.is_empty()) {
-            (Some(image), _) => format!("the image `{image}`, which a registry must give"),
+            (Some(image), _) => format!("the image `{image}` (needs a registry)"),
             (None, true) => "NVIDIA's wheels on PyPI".to_owned(),
             (None, false) => format!("Debian's `{}`", toolkit.unpack.join("`, `")),
         };

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Serialize)]
 pub struct Finder {
     spans: Vec<Span>,
+    /// The newest GPUs first.
     rows: Vec<Row>,
 }
 
@@ -110,7 +111,7 @@ fn rows(
             cells: below_all.chain(floors.iter().map(cell)).collect(),
         }
     };
-    by_sm.into_iter().map(row).collect()
+    by_sm.into_iter().rev().map(row).collect()
 }
 
 #[cfg(test)]

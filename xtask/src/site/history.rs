@@ -55,7 +55,7 @@ impl History {
     /// Errors: `E_SCHEMA` for a line that is not a point, with its number.
     pub fn parse(text: &str) -> Result<History> {
         let point = |(i, line): (usize, &str)| {
-            let cure = "take the line out, or the file as it was before";
+            let cure = "remove the line, or restore the file";
             let refused = |error: serde_json::Error| {
                 Problem::new(Id::Schema, format!("{FILE}:{}", i + 1), error.to_string(), cure)
             };

@@ -2,7 +2,7 @@
 
 use super::history::Change;
 use super::{Figures, Report, of_bill};
-use crate::out::gigabytes;
+use crate::out::{gigabytes, size};
 use crate::publish::contents::Difference;
 use crate::publish::shown::{Before, Shown};
 use serde::Serialize;
@@ -83,7 +83,7 @@ fn since(Before { tag, difference }: Before) -> Since {
         packages_known: difference.packages_known,
         shared: difference.shared_layers,
         new: difference.new_layers.len(),
-        fetched: gigabytes(difference.new_layers.iter().map(|it| it.bytes).sum()),
+        fetched: size(difference.new_layers.iter().map(|it| it.bytes).sum()),
         sizes: (gigabytes(difference.bytes.0), gigabytes(difference.bytes.1)),
     }
 }

@@ -142,7 +142,7 @@ fn a_stale_lock_stops_before_anything_starts() {
     copy.xtask(&["lock", "--check"]).expect(1, &said);
     copy.xtask(&["check"]).expect(1, &said);
     std::fs::remove_file(copy.path("images/lock.json")).unwrap();
-    copy.xtask(&["build", "--variant", "runtime"]).expect(1, &["E_LOCK_STALE", "cannot be read"]);
+    copy.xtask(&["build", "--variant", "runtime"]).expect(1, &["E_LOCK_STALE", "there is no lock yet"]);
 }
 
 #[test]
@@ -181,6 +181,14 @@ fn a_named_ca_that_is_not_there_stops_before_an_engine_starts() {
     let copy = Copy::new();
     let args = ["build", "--variant", "runtime", "--ca-cert", "/no/such/ca.pem"];
     copy.xtask(&args).expect(3, &["error[E_TLS]: --ca-cert", "/no/such/ca.pem"]);
+}
+
+#[test]
+fn a_cache_that_cannot_be_made_stops_before_an_engine_is_asked() {
+    let doubles = crate::order::Doubles::new();
+    let args = ["build", "--variant", "runtime", "--cache-dir", "variants.yaml/cache"];
+    doubles.run(&args, &[]).expect(3, &["error[E_HOST]: creating ", "variants.yaml/cache"]);
+    assert_eq!(doubles.all_calls(), "");
 }
 
 fn line_of(copy: &Copy, text: &str) -> usize {

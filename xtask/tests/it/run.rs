@@ -82,7 +82,7 @@ fn what_would_fail_is_refused_before_anything_starts() {
     };
     refused(&[&port], 2, &["error[E_PORT_TAKEN]: jupyter: 127.0.0.1:", "--port jupyter="]);
     refused(&["--work=nowhere"], 2, &["error[E_PATH]: --work: ", "mkdir -p "]);
-    refused(&["--work=token"], 2, &["error[E_PATH]: --work: ", "is no folder"]);
+    refused(&["--work=token"], 2, &["error[E_PATH]: --work: ", "is not a folder"]);
     let closed = ["error[E_WORKDIR_NOT_WRITABLE]: --work: ", "runs as uid 1234, which cannot write there"];
     refused(&["--work=closed"], 2, &closed);
     refused(
@@ -90,6 +90,10 @@ fn what_would_fail_is_refused_before_anything_starts() {
         2,
         &["error[E_PATH]: --datasets", "error[E_PATH]: --token-file"],
     );
+    let private = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n";
+    std::fs::write(doubles.copy.path("key"), private).unwrap();
+    refused(&["--ssh-key=key"], 2, &["error[E_PATH]: --ssh-key: ", "is a private key", "/key.pub"]);
+    refused(&["--ssh-key=token"], 2, &["error[E_PATH]: --ssh-key: ", "holds no public key"]);
     refused(&["--service=jupiter"], 2, &["error[E_UNKNOWN_NAME]: --service", "did you mean `jupyter`"]);
     run(&doubles, &["--variant=devel", "--gpus=many"]).expect(2, &["`many` is no GPU"]);
 

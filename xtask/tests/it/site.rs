@@ -37,11 +37,12 @@ fn a_page_tells_what_was_measured_and_what_changed() {
         "python /opt/smoke",
         "<code>sha256:1</code>",
         "not-gpu-tested",
-        "<title>files: 0 MB</title>",
+        "<title>files: 250 kB</title>",
         "<title>constraints.txt: 5 MB</title>",
         "bootstrap &lt;root&gt;",
         "<th scope=\"row\">numpy (PyPI)</th><td>0.0.1</td>",
         "<polyline class=\"line\"",
+        "<title>2023-11-14: 2.90 GB</title>",
         "2.15.0-cuda13.2-cudnn9-runtime",
         "<td>PyPI</td><td>BSD-3-Clause</td>",
         "≥ 580.65.06",
@@ -115,12 +116,13 @@ fn the_pages_of_a_registry_tell_what_it_has() {
     let told = [
         &format!("docker pull {at}/pytorch-cuda:2.15-runtime"),
         &format!("<code>{digest}</code>"),
+        &format!("docker pull {at}/pytorch-cuda@{digest}"),
         "<code>2.15.0-cuda13.2-cudnn9-runtime</code>",
         "<span class=\"state not-gpu-tested\">not-gpu-tested</span>",
         "1 passed",
         "2 packages,",
         "<td>2.4</td><td>PyPI</td><td>BSD-3-Clause</td>",
-        "Before it was <code>2.15.0-cuda13.2-cudnn9-runtime-20261130</code>. Layers: 0 shared, 1 new",
+        "The previous one was <code>2.15.0-cuda13.2-cudnn9-runtime-20261130</code>. Layers: 0 shared, 1 new",
         "<th scope=\"row\">pypi numpy</th><td>2.3</td><td>2.4</td>",
         "<dt>built</dt>",
         "Unpacked size of every layer",
@@ -178,6 +180,24 @@ fn look(browser: &mut Browser, address: &str, width: u32, scheme: &str, axe: &st
     Seen { ids: texts(ids).into_iter().collect(), links: texts(links) }
 }
 
+/// "My GPU is a T4 and my driver 535": the table shows these alone, by its style sheet.
+fn choose(browser: &mut Browser, overview: &str) {
+    browser.call("Page.navigate", &json!({"url": overview}));
+    browser.wait(&format!("location.href === '{overview}' && document.readyState === 'complete'"));
+    let shown = "[...document.querySelectorAll('.finder tbody td')].filter(it => it.checkVisibility())\
+        .map(it => it.innerText.trim())";
+    let all = browser.value(shown).as_array().unwrap().len();
+    for (field, wanted) in [("gpu", "T4"), ("driver", "535")] {
+        browser.value(&format!(
+            "(it => it.selectedIndex = [...it.options].findIndex(one => one.text === '{wanted}'))\
+             (document.getElementById('{field}'))"
+        ));
+    }
+    assert_eq!(browser.value(shown), json!(["2.9 2.8 2.6"]));
+    browser.value("document.querySelector('.ask button').click()");
+    assert_eq!(browser.value(shown).as_array().unwrap().len(), all);
+}
+
 #[test]
 #[ignore = "fetches Chromium and axe-core"]
 fn every_page_is_readable_by_everyone_and_every_link_leads_somewhere() {
@@ -209,6 +229,7 @@ fn every_page_is_readable_by_everyone_and_every_link_leads_somewhere() {
             assert!(there, "{page} links to {link}, and nothing there has that id");
         }
     }
+    choose(&mut browser, &pages[0]);
     let loud =
         ["Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled", "Network.loadingFailed"];
     let said: Vec<&Value> = browser

@@ -83,7 +83,7 @@ fn broken(case: &Case) -> Finding {
     }
     match (module, &driver.smi, driver.cards) {
         (None, Smi::Missing | Smi::Failed(_), Some(0)) => missing(
-            "this machine has no NVIDIA GPU: 0 are on its PCI bus".to_owned(),
+            "this machine has no NVIDIA GPU (0 on its PCI bus)".to_owned(),
             vec!["use another machine; the images run without a GPU too, on the CPU".to_owned()],
         ),
         (None, Smi::Missing, _) if driver.libraries.is_none() => missing(

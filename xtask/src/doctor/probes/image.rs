@@ -121,7 +121,7 @@ impl Asking<'_> {
             if self.source.is_dry() {
                 return Ok(Default::default());
             }
-            let cure = format!("`{} ps` names those that run", self.program);
+            let cure = format!("`{} ps` lists the running ones", self.program);
             return Err(Problem::new(Id::UnknownName, "--container", format!("there is no `{name}`"), cure));
         };
         let host = found.get("HostConfig").cloned().unwrap_or_default();
