@@ -53,14 +53,6 @@ impl Meter<'_> {
         }
     }
 
-    /// Says a line that is none of the bar's: above it.
-    pub fn say(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| self.out.say(line)),
-            None => self.out.say(line),
-        }
-    }
-
     /// All came, and the bar goes.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {
