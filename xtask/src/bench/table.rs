@@ -68,6 +68,7 @@ fn median(runs: &[Sample]) -> Sample {
             phases: Phases {
                 fetch: of(|it| it.times.phases.fetch),
                 install: of(|it| it.times.phases.install),
+                extract: of(|it| it.times.phases.extract),
                 copy: of(|it| it.times.phases.copy),
                 export: of(|it| it.times.phases.export),
                 unpack: of(|it| it.times.phases.unpack),
@@ -107,10 +108,10 @@ pub fn ratios(cells: &[Cell]) -> Vec<[String; 9]> {
 }
 
 /// Where the time of the cells went, in seconds.
-pub fn phases(cells: &[Cell]) -> Vec<[String; 12]> {
+pub fn phases(cells: &[Cell]) -> Vec<[String; 13]> {
     let head = [
-        "CASE", "WAY", "ROOT", "BASE", "BAKE", "FETCH", "INSTALL", "JOIN", "EXPORT", "UNPACK", "SMOKE",
-        "PUSH",
+        "CASE", "WAY", "ROOT", "BASE", "BAKE", "FETCH", "INSTALL", "EXTRACT", "JOIN", "EXPORT", "UNPACK",
+        "SMOKE", "PUSH",
     ];
     rows(head, cells, |cell| {
         let (it, inside) = (&cell.median.times, &cell.median.times.phases);
@@ -120,6 +121,7 @@ pub fn phases(cells: &[Cell]) -> Vec<[String; 12]> {
             it.bake,
             inside.fetch,
             inside.install,
+            inside.extract,
             inside.copy,
             inside.export,
             inside.unpack,

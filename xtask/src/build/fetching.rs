@@ -20,7 +20,7 @@ pub struct Meter<'a> {
 impl Meter<'_> {
     /// A meter of something that has `total` bytes.
     pub fn new<'o>(out: &'o Out, what: &'static str, total: u64) -> Meter<'o> {
-        let form = "{msg} [{wide_bar}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        let form = "{msg} [{wide_bar}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}";
         let bar = out.bar(ProgressBar::new(total).with_message(what), form);
         Meter { out, what, total, bar, so_far: Mutex::new((0, Instant::now())) }
     }

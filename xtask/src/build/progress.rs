@@ -15,7 +15,7 @@ pub enum Event {
     Done(u32),
     /// A step failed.
     Failed(u32),
-    /// A part of the export is done: its name and seconds.
+    /// A part of a step is done: its name and seconds.
     Part(String, f64),
     /// Anything else.
     Text,
@@ -30,6 +30,8 @@ pub struct Vertex {
     pub seconds: Option<f64>,
     /// Taken from the cache.
     pub cached: bool,
+    /// What it stands on is being unpacked.
+    pub extracts: bool,
 }
 
 /// Where the time went, as spans of the wall clock: what runs in parallel is counted once.
@@ -39,6 +41,9 @@ pub struct Phases {
     pub fetch: f64,
     /// Until the last installation was done.
     pub install: f64,
+    /// Unpacking what the steps stand on.
+    #[serde(default)]
+    pub extract: f64,
     /// Joining the layers.
     pub copy: f64,
     /// Diff and compression.
@@ -49,10 +54,18 @@ pub struct Phases {
     pub push: f64,
 }
 
+impl Vertex {
+    /// `torch` of `[torch 1/1] RUN …`.
+    fn stage(&self) -> &str {
+        self.name.trim_start_matches('[').split([' ', ']']).next().unwrap_or_default()
+    }
+}
+
 impl std::ops::AddAssign for Phases {
     fn add_assign(&mut self, other: Phases) {
         self.fetch += other.fetch;
         self.install += other.install;
+        self.extract += other.extract;
         self.copy += other.copy;
         self.export += other.export;
         self.unpack += other.unpack;
@@ -93,6 +106,9 @@ impl Progress {
         if let Some(event) = self.ended(number, rest, now) {
             return event;
         }
+        if let Some(digest) = rest.strip_prefix("extracting sha256:") {
+            return self.extracts(number, digest);
+        }
         if let Some((part, seconds)) = part(rest).filter(|(name, _)| is_export(name)) {
             self.parts.push((part.to_owned(), seconds));
             return Event::Part(part.to_owned(), seconds);
@@ -110,6 +126,22 @@ impl Progress {
         Event::Started(number)
     }
 
+    /// A layer below a step: BuildKit unpacks it late, and counts it to the step that needs it first.
+    fn extracts(&mut self, number: u32, digest: &str) -> Event {
+        let ended = part(digest);
+        if let Some(step) = self.steps.get_mut(&number) {
+            step.extracts = ended.is_none();
+        }
+        match ended {
+            Some((digest, seconds)) => {
+                let name = format!("{EXTRACT} {}", digest.get(..12).unwrap_or(digest));
+                self.parts.push((name.clone(), seconds));
+                Event::Part(name, seconds)
+            }
+            None => Event::Text,
+        }
+    }
+
     fn ended(&mut self, number: u32, rest: &str, now: Duration) -> Option<Event> {
         let step = self.steps.get_mut(&number)?;
         if rest == "CACHED" {
@@ -121,7 +153,10 @@ impl Progress {
             return Some(Event::Failed(number));
         }
         let seconds = rest.strip_prefix("DONE ")?.strip_suffix('s')?.parse().ok()?;
-        step.seconds = Some(seconds);
+        // It is told again after every layer that was unpacked for it.
+        if step.seconds.replace(seconds).is_some() {
+            return Some(Event::Text);
+        }
         if step.name.contains("pip install") {
             self.last_install = now;
         }
@@ -135,10 +170,8 @@ impl Progress {
 
     /// The stages that run now.
     pub fn running(&self) -> Vec<&str> {
-        let running = self.steps.values().filter(|step| step.seconds.is_none());
-        running
-            .map(|step| step.name.trim_start_matches('[').split([' ', ']']).next().unwrap_or_default())
-            .collect()
+        let running = self.steps.values().filter(|step| step.seconds.is_none() || step.extracts);
+        running.map(|step| if step.extracts { EXTRACT } else { step.stage() }).collect()
     }
 
     /// Steps that took a second or longer, in BuildKit's order.
@@ -156,16 +189,21 @@ impl Progress {
         };
         let installed = self.last_install.max(self.last_fetch);
         let export = self.export_start.unwrap_or(installed).max(installed);
+        let (extract, joined) = (named(EXTRACT), (export - installed).as_secs_f64());
         Phases {
             fetch: self.last_fetch.as_secs_f64(),
             install: (installed - self.last_fetch).as_secs_f64(),
-            copy: (export - installed).as_secs_f64(),
+            extract,
+            copy: (joined - extract).max(0.0),
             export: named("exporting layers"),
-            unpack: named("unpacking"),
+            unpack: named("unpacking to "),
             push: named("pushing"),
         }
     }
 }
+
+/// What unpacking a layer below a step is called.
+const EXTRACT: &str = "unpacking layer";
 
 /// `#12 rest` → 12 and the rest.
 fn split(line: &str) -> Option<(u32, &str)> {
@@ -224,6 +262,13 @@ mod tests {
             ("#19 DONE 77.5s", Event::Done(19)),
             ("#20 [stage-13 3/13] COPY --link --from=torch /opt/venv /opt/venv", Event::Started(20)),
             ("#20 CACHED", Event::Done(20)),
+            ("#20 extracting sha256:f11480aa9a7cd52b346f", Event::Text),
+            (
+                "#20 extracting sha256:f11480aa9a7cd52b346f 9.4s done",
+                Event::Part("unpacking layer f11480aa9a7c".to_owned(), 9.4),
+            ),
+            ("#20 DONE 9.5s", Event::Text),
+            ("#20 extracting sha256:33f4e8a5bcd6a9c8eb63", Event::Text),
             ("#21 [runtime-2-15 python 1/1] RUN umask 002", Event::Started(21)),
             ("#32 [runtime-2-15] exporting to image", Event::Started(32)),
             ("#32 exporting layers", Event::Text),
@@ -238,10 +283,10 @@ mod tests {
         let torch = progress.step(19).unwrap();
         assert_eq!((torch.name.as_str(), torch.seconds), ("[torch 1/1] RUN uv pip install", Some(77.5)));
         assert_eq!(progress.step(21).unwrap().name, "[python 1/1] RUN umask 002");
-        assert_eq!(progress.running(), ["python", "runtime-2-15"]);
+        assert_eq!(progress.running(), [EXTRACT, "python", "runtime-2-15"]);
         assert!(progress.step(20).unwrap().cached);
         let phases = progress.phases();
-        assert_eq!((phases.export, phases.unpack), (42.3, 38.9));
+        assert_eq!((phases.extract, phases.export, phases.unpack), (9.4, 42.3, 38.9));
         assert!(progress.export_start.is_some());
     }
 }

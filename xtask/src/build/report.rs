@@ -53,7 +53,7 @@ impl Report<'_> {
             (None, Event::Part(name, seconds)) => self.say(&format!("{seconds:7.1} s  {name}")),
             (None, _) if self.spoke.elapsed() > HEARTBEAT => {
                 let running = self.progress.running().join(" · ");
-                self.say(&format!("      … s  still: {running}"));
+                self.say(format!("      … s  still at work: {running}").trim_end_matches(": "));
             }
             _ => {}
         }

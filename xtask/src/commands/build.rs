@@ -348,7 +348,7 @@ impl Run<'_> {
 /// The spans of a build in one line.
 fn spans(phases: &Phases) -> String {
     format!(
-        "times: fetch {:.1} s, install {:.1} s, join {:.1} s, export {:.1} s, unpack {:.1} s",
-        phases.fetch, phases.install, phases.copy, phases.export, phases.unpack
+        "times: fetch {:.1} s, install {:.1} s, extract {:.1} s, join {:.1} s, export {:.1} s, unpack {:.1} s",
+        phases.fetch, phases.install, phases.extract, phases.copy, phases.export, phases.unpack
     )
 }
