@@ -213,7 +213,7 @@ mod tests {
         assert_eq!((ours.median.local, ours.median.usage.sent), (20.0, 3));
         assert_eq!((ours.local_ratio, ours.sent_ratio), (Some(0.1), Some(0.01)));
         assert_eq!(ratios(&cells)[1][..4], ["wheel", "ours", "20.0 s", "0.10"]);
-        assert_eq!(phases(&cells)[1][10..], ["4.0", "5.0"]);
+        assert_eq!(phases(&cells)[1][11..], ["4.0", "5.0"]);
         assert_eq!(usage(&cells)[1][7], "7.0 s (cpu)");
     }
 }
