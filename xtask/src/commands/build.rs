@@ -15,7 +15,7 @@ use crate::github;
 use crate::interrupt;
 use crate::out::{columns, word};
 use crate::plan::{Action, Chosen, Planned, bytes_to_fetch};
-use crate::problem::{Id, refuse};
+use crate::problem::Id;
 use crate::publish::candidate::check_revision;
 use crate::registry::Repository;
 use crate::root;
@@ -83,7 +83,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         if interrupt::check().is_err() {
             images.forget_unfinished();
         }
-        outcomes.extend(built?);
+        outcomes.extend(built.map_err(|error| engine.blame("the build", error))?);
     }
     if app.dry_run {
         return build::judge(outcomes);
@@ -278,9 +278,12 @@ impl Run<'_> {
                 (Action::Build, None) => self.prove(images, plan),
             };
             let result = result.and_then(|image| match &self.push {
-                Some(push) => self.timed(|times| &mut times.push, || push.send(plan, prepared, &image)),
+                Some(push) => self
+                    .timed(|times| &mut times.push, || push.send(plan, prepared, &image))
+                    .map_err(|error| self.engine.blame("the push", error)),
                 None => Ok(image),
             });
+            let result = result.map_err(|error| self.engine.blame("the build", error));
             match result {
                 Ok(image) => outcomes.push(Outcome::good(name, image, plan.action == Action::Build)),
                 Err(error) if self.order.args.keep_going => outcomes.push(Outcome::failed(name, error)),
@@ -296,10 +299,6 @@ impl Run<'_> {
         let status = self.timed(|times| &mut times.bake, || step.stream(|_, line| report.line(line)))?;
         if !status.success() {
             let place = format!("build (log: {})", path.display());
-            if !self.engine.answers() {
-                let cure = "run the same command again: it starts the engine, and finished steps are kept";
-                return refuse(Id::Engine, place, "the private engine ended under the build", cure);
-            }
             return Err(faults::error(&place, &report.last_words(), Id::Build));
         }
         let phases = report.finish();
@@ -334,7 +333,8 @@ impl Run<'_> {
         self.order.app.out.say(&format!("smoke test of {} {}", plan.release, plan.variant));
         let request = self.order.request(plan, image);
         let say = |line: &str| self.order.app.out.say(&format!("  {line}"));
-        let record = self.timed(|times| &mut times.smoke, || request.run(engine, say))?;
+        let tested = self.timed(|times| &mut times.smoke, || request.run(engine, say));
+        let record = tested.map_err(|error| engine.blame("the smoke test", error))?;
         self.order.app.out.say(&smoke::text(&record));
         Ok(record)
     }

@@ -115,6 +115,10 @@ fn follow(app: &App, step: &Step) -> Result<ExitStatus> {
     Ok(status)
 }
 
+/// Modules of tests that build in the state folder, which is for one at a time, or do things to the engine that the others
+/// would feel.
+const ALONE: [&str; 4] = ["beyond::", "killed::", "real::", "reproducible::"];
+
 fn steps(fast: bool, catalog: &Catalog) -> Result<Vec<Step>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let own = own_program()?;
@@ -129,19 +133,25 @@ fn steps(fast: bool, catalog: &Catalog) -> Result<Vec<Step>> {
     ];
     if !fast {
         let default = catalog.defaults.release.as_str();
-        let ignored = |reason: &str, which: &[&str]| {
+        let ignored = |reason: &str, threads: &str, which: &[&str]| {
             let test =
-                ["test", "--workspace", "--locked", "--no-fail-fast", "--", "--ignored", "--test-threads=1"];
-            cargo(reason, &[&test[..], which].concat())
+                ["test", "--workspace", "--locked", "--no-fail-fast", "--", "--ignored", "--test-threads"];
+            cargo(reason, &[&test[..], &[threads], which].concat())
         };
+        let not = |modules: &[&'static str]| modules.iter().flat_map(|it| ["--skip", it]).collect::<Vec<_>>();
         // One base with its images is 25 GB: what builds another waits until the room of the first is free. `parity::`
         // builds four and takes longer than all the rest: it is run by hand when the way a base is made changes.
         let room = || xtask("room for another base", &["engine", "prune"]);
         steps.extend([
             xtask("build and smoke test", &["build", "--all", "--release", default]),
-            ignored("tests with the real engine and images", &["--skip", "registry::", "--skip", "parity::"]),
+            ignored(
+                "tests that share the engine",
+                "2",
+                &not(&[&ALONE[..], &["registry::", "parity::"]].concat()),
+            ),
+            ignored("tests that have it for themselves", "1", &ALONE),
             room(),
-            ignored("a root of a registry", &["registry::"]),
+            ignored("a root of a registry", "1", &["registry::"]),
         ]);
         if let Some(release) = of_the_day(catalog, days()?) {
             let reason = format!("another release: {release}");

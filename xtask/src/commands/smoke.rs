@@ -54,7 +54,9 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         transfer.pull(remote)?;
     }
     let result = test(app, &request, &engine);
-    if let (Some(remote), true) = (&remote, args.attach) {
+    // An engine that ended tells nothing of the image.
+    let tells = result.is_ok() || engine.answers();
+    if let (Some(remote), true) = (&remote, args.attach && tells) {
         attach(&project, &registry, remote, &request, &result)?;
         app.out.say(&format!("attached the report to {remote}"));
     }
@@ -67,7 +69,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 fn test(app: &App, request: &Request, engine: &Engine) -> Result<Record> {
-    request.run(engine, |line| app.out.say(line))
+    let tested = request.run(engine, |line| app.out.say(line));
+    tested.map_err(|error| engine.blame("the smoke test", error))
 }
 
 /// What a variant was planned to hold; an image of unknown origin has no plan.

@@ -15,8 +15,9 @@ pub use found::{Choice, Kind};
 pub use status::{Status, down, prune, status};
 
 use crate::interrupt;
+use crate::problem::{Id, Problem, Refusal};
 use crate::runner::Step;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use private::Private;
 use std::cell::OnceCell;
 use std::path::Path;
@@ -73,6 +74,22 @@ impl Engine {
         self.private.as_ref().is_none_or(Private::answers)
     }
 
+    /// An error as it is; or, where the private engine ended under what was `doing`, that: whatever else was said comes of
+    /// it. What was blamed on the engine once stays as it was told.
+    pub fn blame(&self, doing: &str, error: Error) -> Error {
+        let Some(private) = self.private.as_ref().filter(|_| !self.answers()) else {
+            return error;
+        };
+        let place = format!("engine (log: {})", private.log().display());
+        let told = |refusal: &Refusal| refusal.0.iter().any(|problem| problem.place == place);
+        if error.downcast_ref::<Refusal>().is_some_and(told) {
+            return error;
+        }
+        let what = format!("the private engine ended under {doing}");
+        let cure = "run the same command again: it starts the engine, and finished steps are kept";
+        Refusal::from(Problem::new(Id::Engine, place, what, cure)).into()
+    }
+
     /// A docker command for this engine.
     pub fn docker<S: Into<String>>(
         &self,
@@ -116,5 +133,25 @@ impl Engine {
     /// Errors: `E_ENGINE` where it does not answer.
     pub fn disk(&self) -> Result<Option<Disk>> {
         capabilities::disk(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_of_an_engine_that_ended_is_blamed_on_it_once() {
+        let state = tempfile::tempdir().unwrap();
+        let error = || anyhow::anyhow!("the checks left no record");
+        let engine = |private| Engine { private, capabilities: OnceCell::new() };
+        let docker = engine(None).blame("the build", error());
+        assert_eq!(docker.to_string(), error().to_string());
+        let private = engine(Some(Private::new(state.path(), "trixie").unwrap()));
+        let blamed = private.blame("the smoke test", error());
+        let said = blamed.to_string();
+        assert!(said.starts_with("error[E_ENGINE]: engine (log: /"), "{said}");
+        assert!(said.contains("dockerd.log): the private engine ended under the smoke test\n"), "{said}");
+        assert_eq!(private.blame("the build", blamed).to_string(), said);
     }
 }

@@ -1,7 +1,7 @@
 //! Programs of Debian that the host need not have; nothing of the host's apt is changed.
 
 use crate::containers::docker;
-use crate::support::Outcome;
+use crate::support::{FETCHING, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -26,6 +26,7 @@ fn fetch(folder: &Path, script: &str, packages: &[&str]) {
 /// A package of Debian's suite `trixie` from the host's own mirror, unpacked below the test's own folder: what is older on
 /// some hosts is the same everywhere.
 pub fn unpacked_from_trixie(package: &str) -> PathBuf {
+    let _alone = FETCHING.lock();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trixie").join(package);
     let root = folder.join("root");
     if !root.exists() {
@@ -55,9 +56,7 @@ apt-get update -qq
 }
 
 fn unpacked_from(sources: &str, package: &str) -> PathBuf {
-    // Tests beside each other want the same one.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _alone = ONE_AT_A_TIME.lock();
+    let _alone = FETCHING.lock();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package);
     let root = folder.join("root");
     if !root.exists() {
@@ -75,6 +74,7 @@ fn unpacked_from(sources: &str, package: &str) -> PathBuf {
 /// These packages of the host's suite with everything they depend on, unpacked below the test's own folder. No script
 /// of a package runs.
 pub fn tree(name: &str, packages: &[&str]) -> PathBuf {
+    let _alone = FETCHING.lock();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trees").join(name);
     let root = folder.join("root");
     if !root.exists() {
@@ -87,6 +87,8 @@ for package in cache/archives/*.deb; do dpkg-deb --extract "$package" unpacked; 
 
 /// An image of these packages of the host's suite, with everything they depend on; it stays in the engine.
 pub fn image(name: &str, packages: &[&str]) -> String {
+    static IMPORTING: Mutex<()> = Mutex::new(());
+    let _alone = IMPORTING.lock();
     let image = format!("xtask-tests/{name}:1");
     if docker(&["image", "inspect", &image]).code == Some(0) {
         return image;

@@ -1,6 +1,7 @@
 //! The program as a whole, in one crate so that it is linked once.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod another;
 mod arriving;
 mod arrows;
 mod bases;
@@ -13,6 +14,7 @@ mod containers;
 mod debian;
 mod deploy;
 mod doctor;
+mod engine_killed;
 mod examples;
 mod explain;
 mod full_disk;

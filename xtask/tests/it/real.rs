@@ -2,7 +2,6 @@
 //! `cargo test -- --ignored --test-threads=1`.
 
 use crate::support::{Copy, Outcome, project, xtask_in};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What `cargo xtask ci` has built of the default release.
@@ -293,21 +292,4 @@ fn a_wheel_with_another_hash_is_refused() {
     let outcome = copy.xtask_with(&["build", "--variant", "runtime", "--state", &state], &[]);
     outcome.expect(3, &["error[E_WHEEL_HASH]: ", "filelock"]);
     assert_eq!(outcome.stdout, "");
-}
-
-#[test]
-#[ignore = "needs the image"]
-fn an_engine_that_was_killed_comes_up_again_with_its_images() {
-    let status: serde_json::Value =
-        serde_json::from_str(&xtask(&["engine", "status", "--json"]).stdout).unwrap();
-    if status["kind"] != "private" {
-        // The user's own engine is not ours to kill.
-        return;
-    }
-    let socket = status["socket"].as_str().unwrap();
-    let kill = format!("pkill -9 -f 'dockerd.*{}'", std::path::Path::new(socket).parent().unwrap().display());
-    assert!(Command::new("sh").args(["-c", &kill]).status().is_ok());
-    xtask(&["build", "--variant", "runtime"]).expect(0, &["nothing changed"]);
-    xtask(&["engine", "down"]).expect(0, &[]);
-    xtask(&["plan", "--variant", "runtime"]).expect(0, &["skip"]);
 }

@@ -22,35 +22,44 @@ impl Registry {
     pub fn with(more: &str) -> Registry {
         let program = debian::unpacked("docker-registry").join("usr/bin/docker-registry");
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let config = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}, delete: {{enabled: true}}}}\n\
-             http: {{addr: \"127.0.0.1:{port}\"}}\n{more}",
-            folder.path().join("data").display()
-        );
         let file = folder.path().join("config.yml");
-        std::fs::write(&file, config).unwrap();
-        let process = Command::new(program)
-            .arg("serve")
-            .arg(file)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let registry = Registry { port, process, _folder: folder };
-        let answers = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-        for _ in 0..100 {
-            if !answers() {
-                std::thread::sleep(Duration::from_millis(100));
+        // A port that is free may be somebody else's a moment later.
+        for _ in 0..5 {
+            let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+            let config = format!(
+                "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}, delete: {{enabled: true}}}}\n\
+                 http: {{addr: \"127.0.0.1:{port}\"}}\n{more}",
+                folder.path().join("data").display()
+            );
+            std::fs::write(&file, config).unwrap();
+            let mut serve = Command::new(&program);
+            serve.arg("serve").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut process = serve.spawn().unwrap();
+            if answers(&mut process, port) {
+                return Registry { port, process, _folder: folder };
             }
+            process.kill().ok();
+            process.wait().unwrap();
         }
-        assert!(answers(), "the registry does not answer");
-        registry
+        panic!("the registry does not answer");
     }
 
     pub fn name(&self, image: &str) -> String {
         format!("localhost:{}/{image}", self.port)
     }
+}
+
+/// Whether a server comes to listen on a port, and lives.
+fn answers(process: &mut Child, port: u16) -> bool {
+    for _ in 0..100 {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            // Whoever could not have the port has ended by now.
+            std::thread::sleep(Duration::from_millis(100));
+            return process.try_wait().unwrap().is_none();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    false
 }
 
 impl Drop for Registry {

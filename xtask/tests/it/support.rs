@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// The project's own folder.
@@ -115,8 +116,12 @@ pub fn golden(name: &str, text: &str) {
     assert_eq!(text, kept, "{name} is another; XTASK_BLESS=1 takes it over, and git shows what changed");
 }
 
+/// Held while something is fetched that stays for the next run: tests beside each other want the same.
+pub static FETCHING: Mutex<()> = Mutex::new(());
+
 /// A private environment with what a list in `tests/` pins by hash; it stays for the next run.
 pub fn pinned(list: &str) -> PathBuf {
+    let _alone = FETCHING.lock();
     let list = project().join("xtask/tests").join(list);
     // Other pins are another environment.
     let text = std::fs::read_to_string(&list).unwrap();
@@ -146,6 +151,7 @@ pub fn pinned(list: &str) -> PathBuf {
 
 /// The folder `node_modules` of what a lock file below `tests/` pins; it stays for the next run.
 pub fn npm(name: &str) -> PathBuf {
+    let _alone = FETCHING.lock();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm").join(name);
     let pins = project().join("xtask/tests").join(name);
     std::fs::create_dir_all(&folder).unwrap();
