@@ -5,6 +5,12 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::sync::LazyLock;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Elsewhere than on a terminal, work that says nothing for this long says that it lives.
+pub const HEARTBEAT: Duration = Duration::from_secs(20);
 
 /// The moving lines of a terminal, one below the other; words go above them.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
@@ -36,6 +42,28 @@ impl Out {
             bar.set_style(style);
         }
         Some(bar)
+    }
+
+    /// Does some work that tells nothing of itself: a moving line on a terminal, elsewhere a line now and then.
+    pub fn wait<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
+        if let Some(bar) = self.bar(spinner, "{spinner} {elapsed} {wide_msg}") {
+            bar.enable_steady_tick(Duration::from_millis(200));
+            let done = work();
+            bar.finish_and_clear();
+            return done;
+        }
+        let (working, ended) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while ended.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
+                    self.say(&format!("      … s  still at work: {what}"));
+                }
+            });
+            let done = work();
+            drop(working);
+            done
+        })
     }
 
     /// Says what must be heard even where only results and errors are wanted: what led to an error.

@@ -2,14 +2,11 @@
 
 use super::progress::{Event, Phases, Progress};
 use crate::faults::strip_credentials;
-use crate::out::Out;
+use crate::out::{HEARTBEAT, Out};
 use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
-
-/// Elsewhere than on a terminal, a build that says nothing for this long says that it lives.
-const HEARTBEAT: Duration = Duration::from_secs(20);
 
 /// Follows one build.
 pub struct Report<'a> {

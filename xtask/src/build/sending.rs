@@ -3,7 +3,7 @@
 
 use super::bases::BaseLayout;
 use super::fetching::Meter;
-use crate::http::{Client, Policy, RealClock, Retry};
+use crate::http::{Client, Policy, Retry, Until};
 use crate::layout::{self, blob, text};
 use crate::out::{Out, gigabytes};
 use crate::registry::{Registry, Repository};
@@ -62,8 +62,12 @@ impl Sending<'_> {
     /// Errors: the registry's.
     pub fn send(&self, bases: &[BaseLayout], stop: &AtomicBool) -> Result<()> {
         let start = Instant::now();
-        let say = |line: &str| self.out.say(line);
-        let registry = self.registry(&say)?;
+        let (say, clock) = (|line: &str| self.out.say(line), Until(|| stop.load(Ordering::Relaxed)));
+        let new = || {
+            let retry = Retry { policy: self.policy, clock: &clock, say: &say };
+            Registry::new(Client::new()?, retry)
+        };
+        let registry = new()?;
         let mut missing = Vec::new();
         for layer in bases.iter().map(layers).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
             if !registry.has_blob(self.at, &layer.digest)? {
@@ -79,8 +83,7 @@ impl Sending<'_> {
         let meter = Meter::new(self.out, "sent", total);
         let (queue, failed) = (Mutex::new(missing), Mutex::new(None));
         let work = || {
-            let say = |line: &str| self.out.say(line);
-            let sent = self.registry(&say).and_then(|registry| {
+            let sent = new().and_then(|registry| {
                 while let Some(layer) = lock(&queue).pop() {
                     self.one(&registry, &layer, stop, &meter)?;
                 }
@@ -99,10 +102,6 @@ impl Sending<'_> {
         let seconds = start.elapsed().as_secs_f64();
         self.out.say(&format!("{seconds:7.1} s  {} of layers sent", gigabytes(total)));
         Ok(())
-    }
-
-    fn registry<'s>(&self, say: &'s dyn Fn(&str)) -> Result<Registry<'s>> {
-        Registry::new(Client::new()?, Retry { policy: self.policy, clock: &RealClock, say })
     }
 
     fn one(&self, registry: &Registry, layer: &Layer, stop: &AtomicBool, meter: &Meter) -> Result<()> {

@@ -3,6 +3,7 @@
 
 use crate::engine::{Engine, ImageStore};
 use crate::http::Failure;
+use crate::out::Out;
 use crate::problem::{Id, refuse};
 use crate::registry::{Descriptor, Reference, Registry};
 use crate::runner::Step;
@@ -14,6 +15,8 @@ pub struct Transfer<'a> {
     pub engine: &'a Engine,
     /// Whom they are sent to.
     pub registry: &'a Registry<'a>,
+    /// Where it is seen that one is under way.
+    pub out: &'a Out,
 }
 
 impl Transfer<'_> {
@@ -60,13 +63,14 @@ impl Transfer<'_> {
     fn again(&self, image: &Reference, step: &Step) -> Result<()> {
         let mut tried = false;
         let what = format!("{} of {image}", step.reason);
-        let result = self.registry.retry().run(&what, || {
+        let once = || {
             if std::mem::replace(&mut tried, true) {
                 self.registry.ready(&image.repository)?;
             }
             let out = step.output().map_err(|error| Failure::of_words(&error.to_string()))?;
             if out.status.success() { Ok(()) } else { Err(Failure::of_words(&out.stderr)) }
-        });
+        };
+        let result = self.out.wait(&what, || self.registry.retry().run(&what, once));
         result.map_err(|failure| failure.error(image.to_string()))
     }
 }

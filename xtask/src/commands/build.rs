@@ -65,7 +65,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let push = match &args.registry {
         Some(to) => Some(Push {
             order: &order,
-            transfer: Transfer { engine: &engine, registry: &registry },
+            transfer: Transfer { engine: &engine, registry: &registry, out: &app.out },
             at: Repository::below(to, &project.catalog.repository)?,
         }),
         None => None,

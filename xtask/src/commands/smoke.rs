@@ -39,7 +39,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     if !is_ours || !engine.is_new() {
         app.start(&engine)?;
     }
-    let transfer = Transfer { engine: &engine, registry: &registry };
+    let transfer = Transfer { engine: &engine, registry: &registry, out: &app.out };
     if app.dry_run {
         let pull = remote.as_ref().map(|remote| transfer.pull_step(remote));
         let steps: Vec<_> = pull.into_iter().chain([request.step(&engine)]).collect();

@@ -46,6 +46,10 @@ pub trait Clock: Sync {
     fn now(&self) -> Instant;
     /// Waits.
     fn sleep(&self, pause: Duration);
+    /// Whether there is nothing to wait for any more.
+    fn is_over(&self) -> bool {
+        interrupt::check().is_err()
+    }
 }
 
 /// The machine's own.
@@ -59,6 +63,29 @@ impl Clock for RealClock {
     fn sleep(&self, pause: Duration) {
         // Who sleeps asks afterwards whether it was interrupted.
         interrupt::sleep(pause).ok();
+    }
+}
+
+/// The machine's own, on which no pause outlives what it was made for: where that is over, so is the pause.
+pub struct Until<F>(pub F);
+
+/// How long one may.
+const STEP: Duration = Duration::from_millis(100);
+
+impl<F: Fn() -> bool + Sync> Clock for Until<F> {
+    fn now(&self) -> Instant {
+        RealClock.now()
+    }
+
+    fn sleep(&self, pause: Duration) {
+        let start = self.now();
+        while !self.is_over() && start.elapsed() < pause {
+            RealClock.sleep(STEP.min(pause.saturating_sub(start.elapsed())));
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        RealClock.is_over() || (self.0)()
     }
 }
 
@@ -87,7 +114,7 @@ impl Retry<'_> {
             };
             (self.say)(&format!("{what}: {failure}; once more in {:.1} s", pause.as_secs_f64()));
             self.clock.sleep(pause);
-            if interrupt::check().is_err() {
+            if self.clock.is_over() {
                 return Err(failure);
             }
         }

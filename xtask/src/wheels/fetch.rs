@@ -5,7 +5,7 @@ use super::base::Files;
 use super::index::{self, ACCEPT};
 use crate::digest;
 use crate::faults;
-use crate::http::{Cause, Client, Clock, Failure, Policy, RealClock, Request, Retry};
+use crate::http::{Cause, Client, Failure, Policy, Request, Retry, Until};
 use crate::interrupt;
 use crate::lock::Wheel;
 use crate::problem::{Id, refuse};
@@ -16,15 +16,13 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// At once: enough to fill a line whose single connections are slow, too few to be a burden.
 const CONNECTIONS: usize = 4;
 /// For one wheel: the biggest takes minutes over a slow line, and what came is kept.
 const BUDGET: Duration = Duration::from_secs(1800);
 const PIECE: usize = 1 << 18;
-/// How long a pause may outlast what it was made for.
-const STEP: Duration = Duration::from_millis(100);
 
 /// The folder of the wheels in a cache.
 pub const FOLDER: &str = "wheels";
@@ -95,7 +93,7 @@ impl Fetch<'_> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         let (address, authorization) = self.find(client, wheel, arrivals)?;
         let part = path.with_extension("part");
-        let (say, clock): (&dyn Fn(&str), _) = (self.say, &UntilFailed(arrivals));
+        let (say, clock): (&dyn Fn(&str), _) = (self.say, &Until(|| arrivals.has_failed()));
         let retry = Retry { policy: Policy::within(BUDGET), clock, say };
         let got = retry.run(&wheel.file, || {
             self.try_once(client, (&address, authorization.as_deref()), wheel, &part, arrivals)
@@ -118,7 +116,7 @@ impl Fetch<'_> {
 
     /// The address of a wheel, and the header that its index wants.
     fn find(&self, client: &Client, wheel: &Wheel, arrivals: &Arrivals) -> Result<(String, Option<String>)> {
-        let (say, clock): (&dyn Fn(&str), _) = (self.say, &UntilFailed(arrivals));
+        let (say, clock): (&dyn Fn(&str), _) = (self.say, &Until(|| arrivals.has_failed()));
         let retry = Retry { policy: Policy::within(Duration::from_secs(60)), clock, say };
         let mut last = None;
         for index in self.indexes {
@@ -228,22 +226,6 @@ fn goes_on(arrivals: &Arrivals) -> Result<(), Failure> {
     match arrivals.has_failed() {
         true => Err(stop("something else failed before".to_owned())),
         false => Ok(()),
-    }
-}
-
-/// The machine's clock, on which no pause outlives a failure of others.
-struct UntilFailed<'a, 'g>(&'a Arrivals<'g>);
-
-impl Clock for UntilFailed<'_, '_> {
-    fn now(&self) -> Instant {
-        RealClock.now()
-    }
-
-    fn sleep(&self, pause: Duration) {
-        let start = self.now();
-        while goes_on(self.0).is_ok() && start.elapsed() < pause {
-            RealClock.sleep(STEP.min(pause.saturating_sub(start.elapsed())));
-        }
     }
 }
 

@@ -38,6 +38,7 @@ mod registry;
 mod reproducible;
 mod run;
 mod schema;
+mod sending;
 mod services;
 mod signed;
 mod site;
