@@ -93,9 +93,19 @@ impl Market {
     }
 
     pub fn push_as(&self, variant: &str, content: &str, revision: &str, in_tag: &str) -> String {
+        self.push_for("amd64", variant, content, (revision, in_tag))
+    }
+
+    fn push_for(
+        &self,
+        architecture: &str,
+        variant: &str,
+        content: &str,
+        (revision, in_tag): (&str, &str),
+    ) -> String {
         let label = |key: &str| format!("pytorch-cuda-images.{key}");
         let config = json!({
-            "architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": [sha256(content.as_bytes())]},
+            "architecture": architecture, "os": "linux", "rootfs": {"type": "layers", "diff_ids": [sha256(content.as_bytes())]},
             "config": {"Labels": {
                 label("release"): "2.15", label("variant"): variant, label("base-input"): sha256(content.as_bytes()), "org.opencontainers.image.revision": revision,
             }},
@@ -106,7 +116,7 @@ impl Market {
             "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [self.push_blob(content.as_bytes())],
         });
         let bytes = manifest.to_string().into_bytes();
-        let path = format!("manifests/candidate-{in_tag}-2.15-{variant}-amd64");
+        let path = format!("manifests/candidate-{in_tag}-2.15-{variant}-{architecture}");
         assert_eq!(self.ask("PUT", &path, MANIFEST, &bytes).0, 201);
         sha256(&bytes)
     }
@@ -229,6 +239,49 @@ fn one_image_that_did_not_pass_keeps_all_where_they_are() {
     market.smoke("debug", &[]).expect(0, &[]);
     market.publish(&[], "5s").expect(0, &[]);
     assert_eq!(market.tags().len(), 20);
+}
+
+/// Every platform must have passed; the names then point at an index of them, which is as good as its weakest.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn platforms_are_published_as_one_index() {
+    let (market, amd64) = one();
+    let both = [&ONE[..], &["--platform", "linux/amd64", "--platform", "linux/arm64"]].concat();
+    let missing = ["error[E_BASE_GONE]", "no candidate of 2.15 runtime for linux/arm64"];
+    market.publish(&both, "5s").expect(3, &missing);
+    let commit = market.commit.clone();
+    let arm64 = market.push_for("arm64", "runtime", "b", (&commit, &commit[..12]));
+    market.publish(&both, "5s").expect(1, &["error[E_SMOKE]", &arm64, "no smoke report is attached"]);
+    assert_eq!(market.tags(), BTreeMap::new());
+
+    // As a machine of that platform would: by digest.
+    let tested = PASSED.replace("\"not-gpu-tested\"", "\"gpu-tested\"");
+    std::fs::write(market.doubles.copy.path("double/smoke"), tested).unwrap();
+    let image = format!("{}/pytorch-cuda@{arm64}", market.direct());
+    let smoke = ["smoke", "--image", &image, "--attach", "--gpus", "all"];
+    market.doubles.run(&smoke, &[]).expect(0, &["attached the report", &arm64]);
+    let required = [&both[..], &["--require", "gpu-tested"]].concat();
+    market.publish(&required, "5s").expect(1, &["error[E_NOT_GPU_TESTED]", &amd64]);
+    market.publish(&both, "5s").expect(0, &[" made ", " moved "]);
+
+    let tags = market.tags();
+    assert_eq!(tags.len(), 5);
+    assert!(tags.values().all(|digest| *digest == tags[IMMUTABLE]), "{tags:#?}");
+    let (_, index, _) = market.ask("GET", &format!("manifests/{IMMUTABLE}"), "*/*", b"");
+    let index: Value = serde_json::from_slice(&index).unwrap();
+    let entry = |digest: &str, architecture: &str| (digest.to_owned(), architecture.to_owned());
+    let manifests = index["manifests"].as_array().unwrap().iter();
+    let entries: Vec<_> = manifests
+        .map(|it| entry(it["digest"].as_str().unwrap(), it["platform"]["architecture"].as_str().unwrap()))
+        .collect();
+    assert_eq!(entries, [entry(&amd64, "amd64"), entry(&arm64, "arm64")]);
+    let at = market.direct();
+    market
+        .doubles
+        .run(&["list", "--registry", &at], &[])
+        .expect(0, &[&tags[IMMUTABLE][..19], "not-gpu-tested"]);
+    market.publish(&both, "5s").expect(0, &["was there"]);
+    assert_eq!(market.tags(), tags);
 }
 
 #[test]
