@@ -85,6 +85,9 @@ pub struct Nightly {
     /// The folder of the catalogue site: pages are rewritten, its history is continued
     #[arg(long, value_name = "FOLDER", default_value = "target/site")]
     pub site: PathBuf,
+    /// Who signs what is published
+    #[command(flatten)]
+    pub sign: Sign,
 }
 
 /// `prune`.
@@ -124,7 +127,7 @@ pub struct Site {
 }
 
 /// Who signs, and how.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(group(clap::ArgGroup::new("signer").args(["key", "identity"])))]
 pub struct Sign {
     /// Sign every digest with cosign and verify the signatures before any tag moves
@@ -142,6 +145,17 @@ pub struct Sign {
     /// Keep signatures out of the public transparency log
     #[arg(long, requires = "key")]
     pub no_transparency_log: bool,
+}
+
+impl Sign {
+    /// The options by which the same is said again.
+    pub fn words(&self) -> Vec<String> {
+        let named = [("--key", &self.key), ("--identity", &self.identity), ("--issuer", &self.issuer)];
+        let named = named.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value.clone()?]));
+        let switches = [(self.sign, "--sign"), (self.no_transparency_log, "--no-transparency-log")];
+        let switches = switches.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag.to_owned());
+        switches.chain(named.flatten()).collect()
+    }
 }
 
 /// `diff`.

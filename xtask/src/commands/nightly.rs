@@ -35,7 +35,8 @@ fn steps(args: &Args, chosen: &Chosen, xtask: impl Fn(&str, &[String]) -> Step) 
         steps.push(xtask(&reason, &[image, at.clone(), gpus.clone()].concat()));
     }
     let age = words(&["--max-age", &args.max_age.to_string()]);
-    steps.push(xtask("names", &[words(&["publish"]), what.clone(), at.clone(), require].concat()));
+    let sign = args.sign.words();
+    steps.push(xtask("names", &[words(&["publish"]), what.clone(), at.clone(), require, sign].concat()));
     let pages = words(&["site", "--out", &args.site.display().to_string()]);
     steps.push(xtask("the catalogue and its history", &[pages, at.clone()].concat()));
     steps.push(xtask("are they fresh?", &[words(&["freshness"]), what, at, age].concat()));
@@ -61,7 +62,7 @@ fn selected(chosen: &Chosen) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Published;
+    use crate::cli::{Published, Sign};
 
     #[test]
     fn a_night_is_six_kinds_of_steps_and_a_gpu_is_demanded_where_one_is_given() {
@@ -71,7 +72,8 @@ mod tests {
         let age = std::time::Duration::from_secs(60).into();
         let args = |gpus: Option<&str>| {
             let gpus = gpus.map(str::to_owned);
-            Args { what: what.clone(), gpus, max_age: age, site: "pages".into() }
+            let (what, site, sign) = (what.clone(), "pages".into(), Sign::default());
+            Args { what, gpus, max_age: age, site, sign }
         };
         let told = |args: &Args| {
             let steps = steps(args, &chosen, |reason, words| Step::new(reason, words.to_vec()));
@@ -93,5 +95,8 @@ mod tests {
         let with_gpu = told(&args(Some("all")));
         assert!(with_gpu[2].ends_with("--gpus all --require-gpu"), "{with_gpu:?}");
         assert!(with_gpu[4].ends_with("--require gpu-tested"), "{with_gpu:?}");
+        let sign = Sign { sign: true, key: Some("cosign.key".to_owned()), ..Sign::default() };
+        let signed = told(&Args { sign, ..args(None) });
+        assert_eq!(signed[4], format!("publish {what} --sign --key cosign.key"));
     }
 }
