@@ -135,6 +135,10 @@ impl Progress {
         match ended {
             Some((digest, seconds)) => {
                 let name = format!("{EXTRACT} {}", digest.get(..12).unwrap_or(digest));
+                // Every step that waits for it tells it.
+                if self.parts.iter().any(|(part, _)| *part == name) {
+                    return Event::Text;
+                }
                 self.parts.push((name.clone(), seconds));
                 Event::Part(name, seconds)
             }
@@ -268,6 +272,7 @@ mod tests {
                 Event::Part("unpacking layer f11480aa9a7c".to_owned(), 9.4),
             ),
             ("#20 DONE 9.5s", Event::Text),
+            ("#21 extracting sha256:f11480aa9a7cd52b346f 9.4s done", Event::Text),
             ("#20 extracting sha256:33f4e8a5bcd6a9c8eb63", Event::Text),
             ("#21 [runtime-2-15 python 1/1] RUN umask 002", Event::Started(21)),
             ("#32 [runtime-2-15] exporting to image", Event::Started(32)),
