@@ -191,8 +191,8 @@ impl Private {
         self.home().join("bin")
     }
 
-    /// containerd hands gzip to a program `unpigz`, if there is one. ISA-L's igzip takes a quarter of the time of Go's own
-    /// inflate, and a third of unpigz's. It is found beside its library by its own path.
+    /// containerd hands gzip to a program `unpigz`, if there is one. ISA-L's igzip takes a third of the real one's time: 6 GB
+    /// were unpacked in 39 to 44 s with it, in 53 s by Go's own inflate. It is found beside its library by its own path.
     fn provide_inflater(&self, bundle: &Bundle) -> Result<()> {
         let library = library_in(&bundle.dir.join("usr/lib"), "libisal.so.2");
         let (program, Some(library)) = (bundle.dir.join("usr/bin/igzip"), library) else {
@@ -236,7 +236,7 @@ fn wanted(fetcher: &Fetcher) -> Vec<Wanted> {
         },
         Wanted::new("docker-buildx", &[testing, stable]),
         Wanted::new("runc", &[stable, own]),
-        // To unpack layers in half the time.
+        // To inflate layers.
         Wanted::new("isal", &[own, stable]).optional(),
         Wanted::new("libisal2", &[own, stable]).optional(),
         // docker-init, for `docker run --init`.
