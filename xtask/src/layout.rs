@@ -79,6 +79,27 @@ pub fn blob(dir: &Path, digest: &str) -> PathBuf {
     dir.join("blobs").join(digest.replace(':', "/"))
 }
 
+/// A layer of an image in a layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Digest of its file.
+    pub digest: String,
+    /// Bytes of its file.
+    pub size: u64,
+    /// Its file.
+    pub file: PathBuf,
+}
+
+/// The layers of an image in a layout, by the digest of its manifest; the lowest first.
+pub fn layers(dir: &Path, manifest: &str) -> Result<Vec<Layer>> {
+    let manifest = read(dir, manifest)?;
+    let layer = |it: &Value| {
+        let digest = text(it, "digest").to_owned();
+        Layer { file: blob(dir, &digest), digest, size: it["size"].as_u64().unwrap_or_default() }
+    };
+    Ok(manifest["layers"].as_array().into_iter().flatten().map(layer).collect())
+}
+
 /// A text field of a document.
 pub fn text<'a>(document: &'a Value, field: &str) -> &'a str {
     document[field].as_str().unwrap_or_default()

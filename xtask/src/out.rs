@@ -35,6 +35,16 @@ impl Out {
         }
     }
 
+    /// Says what was done after some seconds, in the column of all such lines.
+    pub fn say_at(&self, seconds: f64, what: &str) {
+        self.say(&format!("{seconds:7.1} s  {what}"));
+    }
+
+    /// Says in the same column what is not done yet.
+    pub fn say_on(&self, what: &str) {
+        self.say(&format!("      … s  {what}"));
+    }
+
     /// A moving line in a form of indicatif's; none where nobody would see it move.
     pub fn bar(&self, bar: ProgressBar, form: &str) -> Option<ProgressBar> {
         let bar = self.is_terminal().then(|| BARS.add(bar))?;
@@ -57,7 +67,7 @@ impl Out {
         thread::scope(|scope| {
             scope.spawn(move || {
                 while ended.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
-                    self.say(&format!("      … s  still at work: {what}"));
+                    self.say_on(&format!("still at work: {what}"));
                 }
             });
             let done = work();

@@ -39,7 +39,7 @@ impl Maker<'_> {
         let meter = Meter::new(self.out, "wheels", total);
         // One clock for both: the lines tell when something was there, not how long it took by itself.
         let start = Instant::now();
-        let say = |what: &str| self.out.say(&format!("{:7.1} s  {what}", start.elapsed().as_secs_f64()));
+        let say = |what: &str| self.out.say_at(start.elapsed().as_secs_f64(), what);
         let (cache, came) = (self.cache, |bytes| meter.came(bytes));
         let fetch = Fetch { indexes: &indexes, cache, say: &|line| self.out.say(line), came: &came };
         let (arrivals, made) = (Arrivals::of(missing), AtomicUsize::new(0));

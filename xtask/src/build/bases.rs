@@ -210,8 +210,8 @@ impl Maker<'_> {
         let tar = std::fs::File::open(out.join("layer.tar"))?;
         let codec = wanted.base.codec;
         let layer = store.make(&wanted.python, PYTHON, codec, |to| wheels::pack(tar, codec, to))?;
-        let (seconds, size) = (start.elapsed().as_secs_f64(), gigabytes(layer.written.size));
-        self.out.say(&format!("{seconds:7.1} s  layer {}, {size}", layer.name));
+        let size = gigabytes(layer.written.size);
+        self.out.say_at(start.elapsed().as_secs_f64(), &format!("layer {}, {size}", layer.name));
         Ok(())
     }
 

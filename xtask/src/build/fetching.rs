@@ -44,12 +44,8 @@ impl Meter<'_> {
         so_far.0 += bytes;
         if so_far.1.elapsed() > HEARTBEAT {
             so_far.1 = Instant::now();
-            self.out.say(&format!(
-                "      … s  {}: {} of {}",
-                self.what,
-                gigabytes(so_far.0),
-                gigabytes(self.total)
-            ));
+            let (came, total) = (gigabytes(so_far.0), gigabytes(self.total));
+            self.out.say_on(&format!("{}: {came} of {total}", self.what));
         }
     }
 

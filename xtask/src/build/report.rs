@@ -47,10 +47,14 @@ impl Report<'_> {
         match (&self.bar, event) {
             (Some(bar), _) => bar.set_message(self.progress.running().join(" · ")),
             (None, Event::Done(number)) => self.done(number),
-            (None, Event::Part(name, seconds)) => self.say(&format!("{seconds:7.1} s  {name}")),
+            (None, Event::Part(name, seconds)) => {
+                self.out.say_at(seconds, &name);
+                self.spoke = Instant::now();
+            }
             (None, _) if self.spoke.elapsed() > HEARTBEAT => {
                 let running = self.progress.running().join(" · ");
-                self.say(format!("      … s  still at work: {running}").trim_end_matches(": "));
+                self.out.say_on(format!("still at work: {running}").trim_end_matches(": "));
+                self.spoke = Instant::now();
             }
             _ => {}
         }
@@ -63,13 +67,9 @@ impl Report<'_> {
         // What is quick, internal, or told by its parts would only hide the rest.
         let seconds = step.seconds.unwrap_or_default();
         if seconds >= 0.5 && step.name.starts_with('[') && !step.name.starts_with("[internal") {
-            self.say(&format!("{seconds:7.1} s  {}", step.name));
+            self.out.say_at(seconds, &step.name);
+            self.spoke = Instant::now();
         }
-    }
-
-    fn say(&mut self, line: &str) {
-        self.out.say(line);
-        self.spoke = Instant::now();
     }
 
     /// What the build said of its failure.
@@ -82,7 +82,7 @@ impl Report<'_> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
             for (name, seconds) in self.progress.slow_steps() {
-                self.out.say(&format!("{seconds:7.1} s  {name}"));
+                self.out.say_at(seconds, name);
             }
         }
         self.progress.phases()

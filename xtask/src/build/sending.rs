@@ -3,17 +3,16 @@
 
 use super::bases::BaseLayout;
 use super::fetching::Meter;
-use crate::http::{Client, Policy, Retry, Until};
-use crate::layout::{self, blob, text};
+use crate::http::{Client, Clock, Policy, Retry, Until};
+use crate::layout::{self, Layer};
 use crate::out::{Out, gigabytes};
 use crate::registry::{Registry, Repository};
 use anyhow::Result;
 use std::cell::Cell;
+use std::cmp::Reverse;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// At once: as many as docker's own default for downloads.
@@ -29,24 +28,17 @@ pub struct Sending<'a> {
     pub out: &'a Out,
 }
 
-/// A layer's file.
-struct Layer {
-    digest: String,
-    size: u64,
-    file: PathBuf,
-}
-
 /// A file that tells what is read of it, and ends when it has to stop.
 struct Watched<'a> {
     file: File,
-    stop: &'a AtomicBool,
+    clock: &'a dyn Clock,
     meter: &'a Meter<'a>,
     read: &'a Cell<u64>,
 }
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.stop.load(Ordering::Relaxed) || crate::interrupt::check().is_err() {
+        if self.clock.is_over() {
             return Err(io::Error::other("not sent to its end, because the build ended"));
         }
         let bytes = self.file.read(buffer)?;
@@ -69,65 +61,48 @@ impl Sending<'_> {
         };
         let registry = new()?;
         let mut missing = Vec::new();
-        for layer in bases.iter().map(layers).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-            if !registry.has_blob(self.at, &layer.digest)? {
-                missing.push(layer);
+        for (dir, digest) in bases.iter().filter_map(|base| Some((&base.dir, base.digest.as_ref()?))) {
+            for layer in layout::layers(dir, digest)? {
+                if !registry.has_blob(self.at, &layer.digest)? {
+                    missing.push(layer);
+                }
             }
         }
-        missing.sort_by_key(|layer| layer.size);
+        // The biggest first.
+        missing.sort_by_key(|layer| Reverse(layer.size));
         let total = missing.iter().map(|layer| layer.size).sum();
         if total == 0 {
             return Ok(());
         }
         self.out.say(&format!("sending {} of layers to {} meanwhile", gigabytes(total), self.at));
         let meter = Meter::new(self.out, "sent", total);
-        let (queue, failed) = (Mutex::new(missing), Mutex::new(None));
-        let work = || {
-            let sent = new().and_then(|registry| {
-                while let Some(layer) = lock(&queue).pop() {
-                    self.one(&registry, &layer, stop, &meter)?;
-                }
-                Ok(())
-            });
-            if let Err(error) = sent {
-                lock(&queue).clear();
-                lock(&failed).get_or_insert(error);
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<()> {
+            let registry = new()?;
+            while let Some(layer) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let sent = self.one(&registry, layer, &clock, &meter);
+                // Where one fails, no other is begun.
+                sent.inspect_err(|_| next.store(missing.len(), Ordering::Relaxed))?;
             }
+            Ok(())
         };
-        std::thread::scope(|scope| (0..CONNECTIONS).for_each(|_| drop(scope.spawn(work))));
-        drop(meter);
-        if let Some(error) = lock(&failed).take() {
-            return Err(error);
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        self.out.say(&format!("{seconds:7.1} s  {} of layers sent", gigabytes(total)));
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(work)).collect();
+            // What one that panicked has not sent is the engine's to send.
+            let ended: Vec<_> = workers.into_iter().map(|it| it.join().unwrap_or(Ok(()))).collect();
+            ended.into_iter().collect::<Result<()>>()
+        })?;
+        meter.end();
+        self.out.say_at(start.elapsed().as_secs_f64(), &format!("{} of layers sent", gigabytes(total)));
         Ok(())
     }
 
-    fn one(&self, registry: &Registry, layer: &Layer, stop: &AtomicBool, meter: &Meter) -> Result<()> {
+    fn one(&self, registry: &Registry, layer: &Layer, clock: &dyn Clock, meter: &Meter) -> Result<()> {
         let read = Cell::new(0);
         registry.push_stream(self.at, (&layer.digest, layer.size), || {
             // What an earlier try has sent is sent again.
             meter.lost(read.take());
-            Ok(Watched { file: File::open(&layer.file)?, stop, meter, read: &read })
+            Ok(Watched { file: File::open(&layer.file)?, clock, meter, read: &read })
         })
     }
-}
-
-fn layers(base: &BaseLayout) -> Result<Vec<Layer>> {
-    let Some(digest) = &base.digest else {
-        return Ok(Vec::new());
-    };
-    let manifest = layout::read(&base.dir, digest)?;
-    let layer = |it: &serde_json::Value| Layer {
-        digest: text(it, "digest").to_owned(),
-        size: it["size"].as_u64().unwrap_or_default(),
-        file: blob(&base.dir, text(it, "digest")),
-    };
-    Ok(manifest["layers"].as_array().into_iter().flatten().map(layer).collect())
-}
-
-/// A worker that panicked has left nothing half done in there.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

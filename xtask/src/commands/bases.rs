@@ -78,8 +78,8 @@ impl Order<'_> {
             }
         }
         if bytes > 0 {
-            let seconds = start.elapsed().as_secs_f64();
-            self.app.out.say(&format!("{seconds:7.1} s  {} into the engine", gigabytes(bytes)));
+            let what = format!("{} into the engine", gigabytes(bytes));
+            self.app.out.say_at(start.elapsed().as_secs_f64(), &what);
         }
         Ok(())
     }

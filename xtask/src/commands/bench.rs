@@ -180,7 +180,7 @@ impl Grounds<'_> {
                     (Ours::sample(times, *case, whole), whole, usage)
                 }
             };
-            self.app.out.say(&format!("{whole:7.1} s  {} {}", word(way), word(case)));
+            self.app.out.say_at(whole, &format!("{} {}", word(way), word(case)));
             samples.entry((*case, way)).or_default().push(Sample { whole, usage, ..sample });
         }
         Ok(())

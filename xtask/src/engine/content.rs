@@ -9,7 +9,7 @@ use super::Engine;
 use super::private::Private;
 use crate::digest;
 use crate::files;
-use crate::layout::{self, blob, text};
+use crate::layout::{self, Layer, blob};
 use crate::problem::{Id, refuse};
 use anyhow::{Context, Result};
 use std::fs::{self, File};
@@ -52,31 +52,27 @@ impl Private {
         let content = self.content();
         fs::create_dir_all(content.join("blobs/sha256"))?;
         let work = files::work_folder(&content.join("incoming"))?;
-        let document = layout::read(layout, manifest)?;
-        let layers = document["layers"].as_array().into_iter().flatten();
-        let missing: Vec<_> = layers.filter(|it| !blob(&content, text(it, "digest")).exists()).collect();
+        let mut missing = layout::layers(layout, manifest)?;
+        missing.retain(|it| !blob(&content, &it.digest).exists());
         thread::scope(|scope| {
-            let one = |layer| {
-                let digest = text(layer, "digest");
-                place(&blob(layout, digest), work.path(), &blob(&content, digest), digest)
-            };
+            let one = |layer: &Layer| place(layer, work.path(), &blob(&content, &layer.digest));
             let placing: Vec<_> = missing.iter().map(|layer| scope.spawn(move || one(layer))).collect();
             // One that panicked has placed nothing: the build sends it.
             placing.into_iter().try_for_each(|it| it.join().unwrap_or(Ok(())))
         })?;
-        Ok(missing.iter().filter_map(|layer| layer["size"].as_u64()).sum())
+        Ok(missing.iter().map(|layer| layer.size).sum())
     }
 }
 
 /// Puts a blob where it belongs when its bytes are proved, by a link where both places are in one mount.
-fn place(from: &Path, work: &Path, to: &Path, digest: &str) -> Result<()> {
+fn place(Layer { digest, file: from, .. }: &Layer, work: &Path, to: &Path) -> Result<()> {
     let own = work.join(digest.replace(':', "-"));
     if fs::hard_link(from, &own).is_err() {
         fs::copy(from, &own).with_context(|| format!("copying {}", from.display()))?;
         File::open(&own)?.sync_all()?;
     }
     let found = digest::of_file(&own)?;
-    if found != digest {
+    if found != *digest {
         return refuse(
             Id::LayerDiffers,
             from.display().to_string(),
@@ -90,6 +86,7 @@ fn place(from: &Path, work: &Path, to: &Path, digest: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::text;
     use serde_json::json;
 
     #[test]

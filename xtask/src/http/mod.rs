@@ -6,7 +6,7 @@ mod retry;
 
 pub use ca::bundle as ca_bundle;
 pub use failure::{Cause, Failure};
-pub use retry::{Policy, RealClock, Retry, Until};
+pub use retry::{Clock, Policy, RealClock, Retry, Until};
 
 use anyhow::Result;
 use std::io::Read;

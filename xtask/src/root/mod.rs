@@ -77,9 +77,8 @@ pub struct RootLayout {
 impl RootLayout {
     /// Digests of its layers' files.
     pub fn blobs(&self) -> Result<Vec<String>> {
-        let manifest = crate::layout::read(&self.dir, &self.digest)?;
-        let layers = manifest["layers"].as_array().into_iter().flatten();
-        Ok(layers.map(|layer| crate::layout::text(layer, "digest").to_owned()).collect())
+        let layers = crate::layout::layers(&self.dir, &self.digest)?;
+        Ok(layers.into_iter().map(|layer| layer.digest).collect())
     }
 }
 
