@@ -1,5 +1,6 @@
 //! One file a command: each reads what it needs, calls the modules, and says what came of it.
 
+mod bake;
 mod base_only;
 mod bases;
 mod bench;
