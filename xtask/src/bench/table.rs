@@ -76,6 +76,7 @@ fn median(runs: &[Sample]) -> Sample {
             },
             smoke: of(|it| it.times.smoke),
             push: of(|it| it.times.push),
+            sent: of(|it| it.times.sent),
         },
         usage: Usage {
             cpu: of(|it| it.usage.cpu),

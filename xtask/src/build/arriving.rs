@@ -6,7 +6,7 @@ use super::fetching::Meter;
 use super::secrets::{indexes, indexes_or_default};
 use crate::lock::{Uv, Wheel};
 use crate::out::gigabytes;
-use crate::wheels::{self, Arrivals, Base, Fetch, Group, Store};
+use crate::wheels::{self, Arrivals, Base, Fetch, Group, Layer, Store};
 use anyhow::Result;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -16,15 +16,16 @@ use std::time::Instant;
 const BESIDE: u64 = 6;
 
 impl Maker<'_> {
-    /// Fetches the wheels of some groups, and makes the layers of those that are missing; gives where the wheels are.
+    /// Fetches the wheels of some groups, and makes the layers of those that are missing, telling `there` of each; gives
+    /// where the wheels are.
     ///
     /// Errors: what failed first, of either.
     pub(super) fn layers(
         &self,
         base: &Base,
         store: &Store,
-        missing: &[&Group],
-        groups: &[&Group],
+        (missing, groups): (&[&Group], &[&Group]),
+        there: &(dyn Fn(&Layer) + Sync),
     ) -> Result<wheels::Files> {
         let mut wanted: Vec<_> =
             groups.iter().flat_map(|group| group.wheels.iter().chain(&group.others)).collect();
@@ -56,6 +57,7 @@ impl Maker<'_> {
             base.convert(store, &arrivals, &|layer| {
                 made.fetch_add(1, Ordering::Relaxed);
                 say(&format!("layer {}, {}", layer.name, gigabytes(layer.written.size)));
+                there(layer);
             });
         });
         arrivals.into_files()

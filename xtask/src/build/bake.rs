@@ -36,6 +36,8 @@ pub struct Bake<'a> {
     pub builder: Option<&'a str>,
     /// Whether what is built is in the engine by itself; otherwise it is loaded.
     pub in_engine: bool,
+    /// Where each is sent as soon as it is put together, instead of being kept by the engine.
+    pub sent_to: Option<&'a dyn Fn(&Planned) -> String>,
     /// Caches of steps.
     pub cache: Cache<'a>,
     /// A mirror of the registry that references without a host mean.
@@ -48,8 +50,9 @@ impl Bake<'_> {
     /// The command, with every choice in it: it can be pasted.
     pub fn step(&self, engine: &Engine, can: &Capabilities) -> Step {
         let file = format!("images/{}", render::BAKE_FILE);
+        let reason = if self.sent_to.is_some() { "send the images" } else { "build the images" };
         let mut step = engine
-            .docker("build the images", ["buildx", "bake", "--file", &file, "--progress", "plain"])
+            .docker(reason, ["buildx", "bake", "--file", &file, "--progress", "plain"])
             .args(["--provenance=false"])
             .env(
                 "MIRROR",
@@ -107,7 +110,8 @@ impl Bake<'_> {
             let target = &image.target;
             let label =
                 |key: &str, value: &str| format!("{target}.labels.{}={value}", self.catalog.label(key));
-            settings.push(format!("{target}.tags={}", candidate(self.catalog, image)));
+            let name = self.sent_to.map_or_else(|| candidate(self.catalog, image), |to| to(image));
+            settings.push(format!("{target}.tags={name}"));
             settings.push(label("input", &image.input));
             settings.push(label("base-input", &image.base_input));
             settings.push(label("packages-input", &image.packages_input));
@@ -131,7 +135,9 @@ impl Bake<'_> {
         // A layer that is there in the other form would be taken as it is.
         let force = if self.recompress { ",force-compression=true" } else { "" };
         let packed = format!("compression={compression},compression-level={level}{force}");
-        Some(format!("type={kind},oci-mediatypes=true,{packed}"))
+        // An engine unpacks what it keeps.
+        let sent = if self.sent_to.is_some() { ",push=true,store=false" } else { "" };
+        Some(format!("type={kind},oci-mediatypes=true,{packed}{sent}"))
     }
 
     /// What the targets that stand on a base take in its place.

@@ -4,6 +4,7 @@ use super::interpreter::python_step;
 use crate::catalog::{Catalog, Platform};
 use crate::engine::Engine;
 use crate::hold::Hold;
+use crate::layout;
 use crate::lock::Lock;
 use crate::lock::layers::{self, Layers, Recorded};
 use crate::out::{Out, gigabytes};
@@ -13,6 +14,7 @@ use crate::root::RootLayout;
 use crate::wheels::{self, Base, Codec, Group, Image, Layer, PYTHON, Store, Venv};
 use crate::{faults, files};
 use anyhow::{Context, Result};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -122,7 +124,7 @@ impl Maker<'_> {
     }
 
     /// A base, made as far as it is not there, and proved against the record. `python` is the root whose interpreter runs
-    /// on this machine: byte code is the same on every platform.
+    /// on this machine: byte code is the same on every platform. `there` is told of each layer as soon as it is there.
     ///
     /// Errors: what fetching runs into; `E_WHEEL` for a wheel that is none; `E_LAYER_DIFFERS`; `E_BUILD` for the step.
     pub fn provide(
@@ -131,6 +133,7 @@ impl Maker<'_> {
         root: &RootLayout,
         python: &RootLayout,
         engine: &Engine,
+        there: &(dyn Fn(layout::Layer) + Sync),
     ) -> Result<BaseLayout> {
         let wanted = self.wanted(release, python)?;
         let _alone = Hold::wait(self.cache, wheels::HOLD, &|line| self.out.say(line))?;
@@ -143,11 +146,13 @@ impl Maker<'_> {
             .filter(|(_, key)| store.take(key).is_none())
             .map(|it| it.0)
             .collect();
+        let there = |layer: &Layer| there(store.file(layer));
+        wanted.names().filter_map(|(_, key)| store.take(key)).for_each(|layer| there(&layer));
         let needs_python = store.take(&wanted.python).is_none();
         if needs_python || !missing.is_empty() {
             // The sources of all packages are compiled together.
             let fetched = if needs_python { wanted.base.groups.iter().collect() } else { missing.clone() };
-            let files = self.layers(&wanted.base, &store, &missing, &fetched)?;
+            let files = self.layers(&wanted.base, &store, (&missing, &fetched), &there)?;
             if needs_python {
                 self.compile(&wanted, &store, &files, python, engine)?;
             }
@@ -183,7 +188,8 @@ impl Maker<'_> {
 
     fn compose(&self, wanted: &Wanted, root: &RootLayout, layers: &[Layer]) -> Result<Image> {
         let environment = render::environment(self.files, &wanted.base.release);
-        wanted.base.image(root, layers, &environment, self.lock.epoch)
+        let settings = json!({"Env": environment, "WorkingDir": self.catalog.user.workdir});
+        wanted.base.image(root, layers, settings, self.lock.epoch)
     }
 
     /// The layer that the interpreter makes, in a container of the root that has it.

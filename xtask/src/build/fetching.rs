@@ -2,7 +2,7 @@
 
 use crate::out::{Out, gigabytes};
 use indicatif::ProgressBar;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Elsewhere than on a terminal, how often it is told.
@@ -12,9 +12,14 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 pub struct Meter<'a> {
     out: &'a Out,
     what: &'static str,
-    total: u64,
     bar: Option<ProgressBar>,
-    so_far: Mutex<(u64, Instant)>,
+    so_far: Mutex<SoFar>,
+}
+
+struct SoFar {
+    came: u64,
+    total: u64,
+    told: Instant,
 }
 
 impl Meter<'_> {
@@ -22,7 +27,19 @@ impl Meter<'_> {
     pub fn new<'o>(out: &'o Out, what: &'static str, total: u64) -> Meter<'o> {
         let form = "{msg} [{wide_bar}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}";
         let bar = out.bar(ProgressBar::new(total).with_message(what), form);
-        Meter { out, what, total, bar, so_far: Mutex::new((0, Instant::now())) }
+        Meter { out, what, bar, so_far: Mutex::new(SoFar { came: 0, total, told: Instant::now() }) }
+    }
+
+    /// There is more to come than was known.
+    pub fn grows(&self, bytes: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc_length(bytes);
+        }
+        self.so_far().total += bytes;
+    }
+
+    fn so_far(&self) -> MutexGuard<'_, SoFar> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes bytes back that did not count in the end.
@@ -30,8 +47,8 @@ impl Meter<'_> {
         if let Some(bar) = &self.bar {
             bar.dec(bytes);
         }
-        let mut so_far = self.so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        so_far.0 = so_far.0.saturating_sub(bytes);
+        let mut so_far = self.so_far();
+        so_far.came = so_far.came.saturating_sub(bytes);
     }
 
     /// Counts bytes that came.
@@ -40,11 +57,11 @@ impl Meter<'_> {
             bar.inc(bytes);
             return;
         }
-        let mut so_far = self.so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        so_far.0 += bytes;
-        if so_far.1.elapsed() > HEARTBEAT {
-            so_far.1 = Instant::now();
-            let (came, total) = (gigabytes(so_far.0), gigabytes(self.total));
+        let mut so_far = self.so_far();
+        so_far.came += bytes;
+        if so_far.told.elapsed() > HEARTBEAT {
+            so_far.told = Instant::now();
+            let (came, total) = (gigabytes(so_far.came), gigabytes(so_far.total));
             self.out.say_on(&format!("{}: {came} of {total}", self.what));
         }
     }

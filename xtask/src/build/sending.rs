@@ -1,18 +1,19 @@
-//! The layers of a base on their way to a registry while the engine unpacks them. An image that stands on the base finds
-//! them there: what is left of its push is small.
+//! The layers of a base on their way to a registry while others are made and the engine unpacks them. An image that stands
+//! on the base finds them there: what is left of its push is small.
 
-use super::bases::BaseLayout;
 use super::fetching::Meter;
 use crate::http::{Client, Clock, Policy, Retry, Until};
-use crate::layout::{self, Layer};
+use crate::layout::Layer;
 use crate::out::{Out, gigabytes};
 use crate::registry::{Registry, Repository};
 use anyhow::Result;
 use std::cell::Cell;
-use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// At once: as many as docker's own default for downloads.
@@ -36,6 +37,29 @@ struct Watched<'a> {
     read: &'a Cell<u64>,
 }
 
+/// Layers as they are told of, each once.
+struct Queue {
+    layers: Mutex<(Receiver<Layer>, BTreeSet<String>)>,
+    ended: AtomicBool,
+}
+
+impl Queue {
+    /// The next one; waits until there is one or can be none.
+    fn next(&self) -> Option<Layer> {
+        let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (queue, seen) = &mut *layers;
+        queue
+            .iter()
+            .take_while(|_| !self.ended.load(Ordering::Relaxed))
+            .find(|it| seen.insert(it.digest.clone()))
+    }
+
+    /// Where one could not be sent, no other is begun.
+    fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.clock.is_over() {
@@ -49,51 +73,42 @@ impl Read for Watched<'_> {
 }
 
 impl Sending<'_> {
-    /// Sends the layers of some bases that the registry lacks, until it is told to `stop`.
+    /// Sends layers that the registry lacks, each as soon as it is told of, until there are no more or it is told to
+    /// `stop`.
     ///
     /// Errors: the registry's.
-    pub fn send(&self, bases: &[BaseLayout], stop: &AtomicBool) -> Result<()> {
+    pub fn send(&self, layers: Receiver<Layer>, stop: &AtomicBool) -> Result<()> {
         let start = Instant::now();
         let (say, clock) = (|line: &str| self.out.say(line), Until(|| stop.load(Ordering::Relaxed)));
-        let new = || {
-            let retry = Retry { policy: self.policy, clock: &clock, say: &say };
-            Registry::new(Client::new()?, retry)
-        };
-        let registry = new()?;
-        let mut missing = Vec::new();
-        for (dir, digest) in bases.iter().filter_map(|base| Some((&base.dir, base.digest.as_ref()?))) {
-            for layer in layout::layers(dir, digest)? {
-                if !registry.has_blob(self.at, &layer.digest)? {
-                    missing.push(layer);
-                }
-            }
-        }
-        // The biggest first.
-        missing.sort_by_key(|layer| Reverse(layer.size));
-        let total = missing.iter().map(|layer| layer.size).sum();
-        if total == 0 {
-            return Ok(());
-        }
-        self.out.say(&format!("sending {} of layers to {} meanwhile", gigabytes(total), self.at));
-        let meter = Meter::new(self.out, "sent", total);
-        let next = AtomicUsize::new(0);
+        let queue = Queue { layers: Mutex::new((layers, BTreeSet::new())), ended: AtomicBool::new(false) };
+        let (meter, total) = (Meter::new(self.out, "sent", 0), AtomicU64::new(0));
         let work = || -> Result<()> {
-            let registry = new()?;
-            while let Some(layer) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let sent = self.one(&registry, layer, &clock, &meter);
-                // Where one fails, no other is begun.
-                sent.inspect_err(|_| next.store(missing.len(), Ordering::Relaxed))?;
+            let retry = Retry { policy: self.policy, clock: &clock, say: &say };
+            let registry = Registry::new(Client::new()?, retry)?;
+            while let Some(layer) = queue.next() {
+                if registry.has_blob(self.at, &layer.digest)? {
+                    continue;
+                }
+                if total.fetch_add(layer.size, Ordering::Relaxed) == 0 {
+                    self.out.say(&format!("sending layers to {} meanwhile", self.at));
+                }
+                meter.grows(layer.size);
+                self.one(&registry, &layer, &clock, &meter)?;
             }
             Ok(())
         };
+        let careful = || work().inspect_err(|_| queue.end());
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(work)).collect();
+            let workers: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(careful)).collect();
             // What one that panicked has not sent is the engine's to send.
             let ended: Vec<_> = workers.into_iter().map(|it| it.join().unwrap_or(Ok(()))).collect();
             ended.into_iter().collect::<Result<()>>()
         })?;
         meter.end();
-        self.out.say_at(start.elapsed().as_secs_f64(), &format!("{} of layers sent", gigabytes(total)));
+        let total = total.into_inner();
+        if total > 0 {
+            self.out.say_at(start.elapsed().as_secs_f64(), &format!("{} of layers sent", gigabytes(total)));
+        }
         Ok(())
     }
 

@@ -19,8 +19,10 @@ pub struct Times {
     pub phases: Phases,
     /// The smoke tests.
     pub smoke: f64,
-    /// To the registry.
+    /// To the registry, after everything else.
     pub push: f64,
+    /// From the first wheel until the registry had the images, where they were sent while the engine unpacked them.
+    pub sent: f64,
 }
 
 impl Times {

@@ -5,6 +5,8 @@ use super::order::Prepared;
 use super::push::Push;
 use crate::build::{Bases, Phases, Report, disk};
 use crate::faults;
+use crate::http::Failure;
+use crate::layout::Layer;
 use crate::out::word;
 use crate::plan::{Planned, bytes_to_fetch};
 use crate::problem::Id;
@@ -12,6 +14,9 @@ use crate::runner::Step;
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
 impl Run<'_> {
     /// One bake for all of them. Where that fails and the others are to go on, each is tried alone: what is done is
@@ -36,31 +41,60 @@ impl Run<'_> {
             ));
         }
         self.order.tell_heavy(plans.iter().map(|plan| &plan.release))?;
-        let shared = self.push.as_ref().map(Push::shared);
-        let bases = self.timed(
-            |times| &mut times.base,
-            || self.order.provide_bases(self.engine, prepared, &plans, shared.as_ref()),
-        )?;
-        self.timed(|times| &mut times.bake, || self.order.give_layers(self.engine, prepared, &bases))?;
-        self.sending(&bases, || self.bake_on(prepared, &plans, &bases))
+        match &self.push {
+            Some(push) => self.bake_and_send(push, prepared, &plans),
+            None => {
+                let bases = self.bases(prepared, &plans, &|_| ())?;
+                self.bake_on(prepared, &plans, &bases)
+            }
+        }
     }
 
-    /// Does some work while the layers of the bases are sent, where images are to be sent at all.
-    fn sending<T>(&self, bases: &Bases, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let Some(push) = &self.push else {
-            return work();
-        };
-        let (sending, layouts) = (push.sending(), push.layouts(bases));
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let sent = scope.spawn(|| sending.send(&layouts, &stop));
-            let done = work();
-            stop.store(done.is_err(), Ordering::Relaxed);
-            let sent = self.timed(|times| &mut times.push, || sent.join());
-            if let (Ok(_), Ok(Err(error))) = (&done, sent) {
-                self.order.app.out.say(&format!("the engine sends what is left: {error}"));
+    /// The bases that images stand on, given to the engine. `there` is told of each layer as soon as it is there.
+    fn bases(
+        &self,
+        prepared: &Prepared,
+        plans: &[&Planned],
+        there: &(dyn Fn(Layer) + Sync),
+    ) -> Result<Bases> {
+        let shared = self.push.as_ref().map(Push::shared);
+        let provide = || self.order.provide_bases(self.engine, prepared, plans, shared.as_ref(), there);
+        let bases = self.timed(|times| &mut times.base, provide)?;
+        self.timed(|times| &mut times.bake, || self.order.give_layers(self.engine, prepared, &bases))?;
+        Ok(bases)
+    }
+
+    /// The same, and everything is sent meanwhile: a layer as soon as it is made, an image as soon as it is put together,
+    /// which is long before the engine has unpacked it for its proof. What did not get through is sent after that.
+    fn bake_and_send(
+        &self,
+        push: &Push,
+        prepared: &Prepared,
+        plans: &[&Planned],
+    ) -> Result<BTreeMap<String, anyhow::Error>> {
+        let (sending, stop, start) = (push.sending(), AtomicBool::new(false), Instant::now());
+        thread::scope(|scope| {
+            let (queue, layers) = mpsc::channel();
+            let layers = scope.spawn(|| sending.send(layers, &stop));
+            let work = || {
+                let as_they_are = push.takes_layers();
+                // Where sending has failed, nobody listens any more.
+                let there = |layer| drop(as_they_are.then(|| queue.send(layer)));
+                let bases = self.bases(prepared, plans, &there)?;
+                push.layers(&bases)?.into_iter().for_each(there);
+                drop(queue);
+                let images = push.early(prepared, &bases, plans)?;
+                let sent = scope.spawn(move || images_sent(layers, images, start));
+                Ok((self.bake_on(prepared, plans, &bases)?, sent))
+            };
+            let done: Result<_> = work().inspect_err(|_| stop.store(true, Ordering::Relaxed));
+            let (failed, sent) = done?;
+            // What one that panicked has not sent is the engine's to send.
+            match self.timed(|times| &mut times.push, || sent.join()).unwrap_or(Ok(None)) {
+                Ok(time) => self.times.borrow_mut().sent += time.unwrap_or_default().as_secs_f64(),
+                Err(error) => self.order.app.out.say(&format!("the engine sends what is left: {error:#}")),
             }
-            done
+            Ok(failed)
         })
     }
 
@@ -70,7 +104,8 @@ impl Run<'_> {
         plans: &[&Planned],
         bases: &Bases,
     ) -> Result<BTreeMap<String, anyhow::Error>> {
-        let bake = |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, bases, plans)?);
+        let bake =
+            |plans: &[&Planned]| self.follow(&self.order.bake(self.engine, prepared, bases, plans, None)?);
         match bake(plans) {
             Ok(()) => Ok(BTreeMap::new()),
             Err(error) if !self.order.args.keep_going => Err(error),
@@ -103,4 +138,21 @@ fn spans(phases: &Phases) -> String {
         "times: fetch {:.1} s, install {:.1} s, extract {:.1} s, join {:.1} s, export {:.1} s, unpack {:.1} s",
         phases.fetch, phases.install, phases.extract, phases.copy, phases.export, phases.unpack
     )
+}
+
+/// Sends images as soon as their layers are sent, and says how long it took from the `start`, if it could.
+fn images_sent(
+    layers: ScopedJoinHandle<Result<()>>,
+    images: Option<Step>,
+    start: Instant,
+) -> Result<Option<Duration>> {
+    layers.join().unwrap_or(Ok(()))?;
+    let Some(images) = images else {
+        return Ok(None);
+    };
+    let said = images.output()?;
+    match said.status.success() {
+        true => Ok(Some(start.elapsed())),
+        false => Err(Failure::of_words(&said.stderr).error(images.reason)),
+    }
 }

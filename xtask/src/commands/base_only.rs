@@ -95,7 +95,7 @@ fn make(order: &Order, engine: &Engine, wanted: &Wanted) -> Result<Base> {
     };
     let base = match order.app.dry_run {
         true => maker.known(release, &below, &python)?,
-        false => maker.provide(release, &below, &python, engine)?,
+        false => maker.provide(release, &below, &python, engine, &|_| ())?,
     };
     let (release, platform) = ((*release).to_owned(), order.platform);
     Ok(Base { release, platform, layout: base.dir, digest: base.digest })

@@ -5,6 +5,7 @@ use crate::build::shared::Shared;
 use crate::build::{BaseImage, BaseLayout, Bases, Maker};
 use crate::cli::{BaseBuilder, Codec};
 use crate::engine::Engine;
+use crate::layout::Layer;
 use crate::out::gigabytes;
 use crate::plan::Planned;
 use crate::root::{Ground, RootLayout};
@@ -60,6 +61,14 @@ impl Order<'_> {
         Ok(bases)
     }
 
+    /// The bases of some images without making anything.
+    pub fn known_bases(&self, prepared: &Prepared, plans: &[&Planned]) -> Result<Bases> {
+        let known = |maker: &Maker, plan: &Planned, root: &RootLayout| {
+            maker.known(&plan.release, root, root).map(BaseImage::Layout)
+        };
+        self.bases(prepared, plans, known)
+    }
+
     /// Gives an engine of this machine the layers that a build would send it otherwise.
     pub fn give_layers(&self, engine: &Engine, prepared: &Prepared, bases: &Bases) -> Result<()> {
         if self.args.builder.is_some() {
@@ -84,13 +93,15 @@ impl Order<'_> {
         Ok(())
     }
 
-    /// The bases of some images: what is here, what another machine has `shared`, or else made.
+    /// The bases of some images: what is here, what another machine has `shared`, or else made. `there` is told of each
+    /// layer that is here as soon as it is.
     pub fn provide_bases(
         &self,
         engine: &Engine,
         prepared: &Prepared,
         plans: &[&Planned],
         shared: Option<&Shared>,
+        there: &(dyn Fn(Layer) + Sync),
     ) -> Result<Bases> {
         self.bases(prepared, plans, |maker, plan, root| {
             // A builder elsewhere is nearer to the registry than to this machine.
@@ -101,7 +112,7 @@ impl Order<'_> {
                 self.app.out.say(&format!("base of {}: {found}", plan.release));
                 return Ok(BaseImage::Registry(found));
             }
-            maker.provide(&plan.release, root, root, engine).map(BaseImage::Layout)
+            maker.provide(&plan.release, root, root, engine, there).map(BaseImage::Layout)
         })
     }
 }

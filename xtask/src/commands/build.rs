@@ -149,7 +149,9 @@ impl Run<'_> {
         }
         if order.app.dry_run {
             let mut steps = order.commands(self.engine, &prepared)?;
-            steps.extend(self.push.iter().flat_map(|push| prepared.plans.iter().map(|plan| push.step(plan))));
+            if let Some(push) = &self.push {
+                steps.extend(push.steps(&prepared)?);
+            }
             let lines: Vec<String> = steps.iter().map(Step::to_script).collect();
             order.app.out.result(&lines.join("\n"), &steps)?;
             return Ok(Vec::new());

@@ -1,9 +1,7 @@
 //! The order of a build: everything that is decided before something runs, and the commands that come of it.
 
 use super::App;
-use crate::build::{
-    self, Bake, BaseImage, Bases, Cache, Images, Roots, Secrets, apt_secrets, candidate, registry,
-};
+use crate::build::{self, Bake, Bases, Cache, Images, Roots, Secrets, apt_secrets, candidate, registry};
 use crate::catalog::Platform;
 use crate::cli::{Build as Args, Select};
 use crate::engine::{Capabilities, Engine, ImageStore};
@@ -188,7 +186,7 @@ impl<'a> Order<'a> {
         chosen.iter().map(plan).collect()
     }
 
-    /// The bake of some images.
+    /// The bake of some images; with `sent_to`, they are sent there as soon as they are put together, and not kept.
     ///
     /// Errors: `E_ENGINE` for a buildx that cannot do it.
     pub fn bake(
@@ -197,9 +195,9 @@ impl<'a> Order<'a> {
         prepared: &Prepared,
         bases: &Bases,
         plans: &[&Planned],
+        sent_to: Option<&dyn Fn(&Planned) -> String>,
     ) -> Result<Step> {
-        let unstarted = Capabilities::of_private();
-        let can = if engine.answers() { engine.capabilities()? } else { &unstarted };
+        let can = engine.capabilities_once_started()?;
         if engine.build_network().is_some() && !can.bake_network {
             return refuse(
                 Id::Engine,
@@ -220,11 +218,12 @@ impl<'a> Order<'a> {
             no_cache: self.args.no_cache,
             builder: self.args.builder.as_deref(),
             in_engine: prepared.in_engine,
-            cache: self.cache(can),
+            sent_to,
+            cache: self.cache(&can),
             mirror: self.args.mirror.as_deref(),
             recompress: self.args.compression.is_some(),
         };
-        Ok(bake.step(engine, can))
+        Ok(bake.step(engine, &can))
     }
 
     /// The caches of steps, as far as the builder can keep some.
@@ -254,10 +253,8 @@ impl<'a> Order<'a> {
             return Ok(Vec::new());
         }
         let images = Images { engine, catalog: &self.project.catalog };
-        let bases = self.bases(prepared, &plans, |maker, plan, root| {
-            maker.known(&plan.release, root, root).map(BaseImage::Layout)
-        })?;
-        let mut steps = vec![self.bake(engine, prepared, &bases, &plans)?];
+        let bases = self.known_bases(prepared, &plans)?;
+        let mut steps = vec![self.bake(engine, prepared, &bases, &plans, None)?];
         for plan in plans {
             let candidate = candidate(&self.project.catalog, plan);
             steps.push(self.request(plan, &candidate).step(engine));

@@ -4,7 +4,8 @@ use super::order::{Order, Prepared};
 use crate::attest::{inventory, provenance, sbom};
 use crate::build::shared::Shared;
 use crate::build::{BaseImage, BaseLayout, Bases, Sending, Tagged, Transfer, measured};
-use crate::engine::Engine;
+use crate::engine::{Engine, ImageStore};
+use crate::layout::{self, Layer};
 use crate::out::word;
 use crate::plan::{Inputs, Planned};
 use crate::publish::candidate::{self, configuration};
@@ -37,13 +38,32 @@ impl Push<'_> {
         Sending { at: &self.at, policy, out }
     }
 
-    /// The bases whose layers images are going to have as they are.
-    pub fn layouts(&self, bases: &Bases) -> Vec<BaseLayout> {
-        let layout = |base: &BaseImage| match base {
-            BaseImage::Layout(layout) if self.order.args.compression.is_none() => Some(layout.clone()),
-            _ => None,
-        };
-        bases.values().filter_map(layout).collect()
+    /// Whether images are going to have the layers of their bases as they are.
+    pub fn takes_layers(&self) -> bool {
+        self.order.args.compression.is_none()
+    }
+
+    /// The layers of the bases that are here.
+    pub fn layers(&self, bases: &Bases) -> Result<Vec<Layer>> {
+        let mut layers = Vec::new();
+        for base in bases.values() {
+            if let BaseImage::Layout(BaseLayout { dir, digest: Some(digest) }) = base {
+                layers.extend(layout::layers(dir, digest)?);
+            }
+        }
+        Ok(layers)
+    }
+
+    /// What sends candidates as soon as they are put together. An image whose steps all stand beside its base is made
+    /// without unpacking that. None where the engine keeps images unpacked only, or somebody else builds them.
+    pub fn early(&self, prepared: &Prepared, bases: &Bases, plans: &[&Planned]) -> Result<Option<Step>> {
+        let engine = self.transfer.engine;
+        let can = engine.capabilities_once_started()?.image_store == ImageStore::Containerd;
+        if !can || self.order.args.builder.is_some() {
+            return Ok(None);
+        }
+        let to = |plan: &Planned| self.candidate(plan).to_string();
+        self.order.bake(engine, prepared, bases, plans, Some(&to)).map(Some)
     }
 
     /// The name of an image's candidate.
@@ -65,11 +85,17 @@ impl Push<'_> {
             let Some(configuration) = configuration(self.transfer.registry, &self.at, &manifest)? else {
                 continue;
             };
-            if Inputs::of(catalog, &configuration.labels()).input == plan.input {
+            let is_same = Inputs::of(catalog, &configuration.labels()).input == plan.input;
+            if is_same && self.is_proved(&manifest.digest)? {
                 return self.take(&candidate, &reference, manifest).map(Some);
             }
         }
         Ok(None)
+    }
+
+    /// Whether an image was told about, which comes after its proof: one whose build did not get that far is built again.
+    fn is_proved(&self, digest: &str) -> Result<bool> {
+        Ok(!self.transfer.registry.referrers(&self.at, digest, provenance::MEDIA_TYPE)?.is_empty())
     }
 
     fn take(&self, candidate: &Reference, found: &Reference, manifest: Manifest) -> Result<Tagged> {
@@ -104,9 +130,15 @@ impl Push<'_> {
         Ok(Tagged { digest: sent.digest, references: vec![candidate.to_string()] })
     }
 
-    /// The command that sends an image.
-    pub fn step(&self, plan: &Planned) -> Step {
-        self.transfer.push_step(&self.candidate(plan))
+    /// The commands that send images.
+    pub fn steps(&self, prepared: &Prepared) -> Result<Vec<Step>> {
+        let plans = prepared.to_build();
+        let early = match plans.is_empty() {
+            true => None,
+            false => self.early(prepared, &self.order.known_bases(prepared, &plans)?, &plans)?,
+        };
+        let push = |plan| self.transfer.push_step(&self.candidate(plan));
+        Ok(early.into_iter().chain(prepared.plans.iter().map(push)).collect())
     }
 
     fn told(

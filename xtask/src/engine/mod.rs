@@ -121,6 +121,14 @@ impl Engine {
         Ok(self.capabilities.get_or_init(|| asked))
     }
 
+    /// The same, or of an engine that is not started yet what it is going to say.
+    pub fn capabilities_once_started(&self) -> Result<Capabilities> {
+        match self.answers() {
+            true => self.capabilities().cloned(),
+            false => Ok(Capabilities::of_private()),
+        }
+    }
+
     /// Whether what a builder of buildx builds is in this engine by itself; otherwise it has to be loaded.
     ///
     /// Errors: `E_ENGINE` for a builder that is not there, or that is another engine.

@@ -135,6 +135,7 @@ fn base(
     let mut context = Context::new();
     let facts = &release.facts;
     context.insert("release", &ReleaseView { name, facts });
+    context.insert("user", &catalog.user);
     let shared: Vec<&str> = layers.iter().filter(|it| it.is_shared()).map(|it| it.name.as_str()).collect();
     let shares = |layer: &Layer| if layer.shares() { shared.clone() } else { Vec::new() };
     let views: Vec<LayerView> =

@@ -127,14 +127,14 @@ impl Base {
         Ok(newest)
     }
 
-    /// The base of finished layers, on a root.
-    pub fn image(&self, root: &RootLayout, layers: &[Layer], env: &[String], epoch: u64) -> Result<Image> {
+    /// The base of finished layers, on a root; `settings` are what its configuration says of containers.
+    pub fn image(&self, root: &RootLayout, layers: &[Layer], settings: Value, epoch: u64) -> Result<Image> {
         let below = layout::read(&root.dir, &root.digest)?;
         let mut descriptors: Vec<Value> = below["layers"].as_array().cloned().unwrap_or_default();
         let mut config = layout::read(&root.dir, layout::text(&below["config"], "digest"))?;
         let created = layout::created(epoch);
         config["created"] = json!(created);
-        config["config"] = json!({"Env": env});
+        config["config"] = settings;
         for layer in layers {
             descriptors.push(layer.descriptor());
             append(&mut config["rootfs"]["diff_ids"], json!(layer.written.diff_id));

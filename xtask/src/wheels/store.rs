@@ -83,6 +83,12 @@ impl Store {
         Some(layer)
     }
 
+    /// A layer as the layout has it.
+    pub fn file(&self, layer: &Layer) -> layout::Layer {
+        let Written { digest, size, .. } = &layer.written;
+        layout::Layer { digest: digest.clone(), size: *size, file: blob(&self.dir, digest) }
+    }
+
     /// Makes the layer of a key: `write` is given a path and syncs what it writes there. It is in the store when it is
     /// whole, whatever happens on the way.
     pub fn make(

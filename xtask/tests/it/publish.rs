@@ -93,7 +93,12 @@ impl Market {
     }
 
     pub fn push_as(&self, variant: &str, content: &str, revision: &str, in_tag: &str) -> String {
-        self.push_for("amd64", variant, content, (revision, in_tag))
+        self.push_for("amd64", variant, content, (revision, in_tag), "")
+    }
+
+    /// The image of runtime that is made from an input.
+    pub fn push_of(&self, input: &str) -> String {
+        self.push_for("amd64", "runtime", "a", (&self.commit, &self.commit[..12]), input)
     }
 
     fn push_for(
@@ -102,12 +107,13 @@ impl Market {
         variant: &str,
         content: &str,
         (revision, in_tag): (&str, &str),
+        input: &str,
     ) -> String {
         let label = |key: &str| format!("pytorch-cuda-images.{key}");
         let config = json!({
             "architecture": architecture, "os": "linux", "rootfs": {"type": "layers", "diff_ids": [sha256(content.as_bytes())]},
             "config": {"Labels": {
-                label("release"): "2.15", label("variant"): variant, label("base-input"): sha256(content.as_bytes()), "org.opencontainers.image.revision": revision,
+                label("release"): "2.15", label("variant"): variant, label("base-input"): sha256(content.as_bytes()), label("input"): input, "org.opencontainers.image.revision": revision,
             }},
         });
         let mut config = self.push_blob(config.to_string().as_bytes());
@@ -250,7 +256,7 @@ fn platforms_are_published_as_one_index() {
     let missing = ["error[E_BASE_GONE]", "no candidate of 2.15 runtime for linux/arm64"];
     market.publish(&both, "5s").expect(3, &missing);
     let commit = market.commit.clone();
-    let arm64 = market.push_for("arm64", "runtime", "b", (&commit, &commit[..12]));
+    let arm64 = market.push_for("arm64", "runtime", "b", (&commit, &commit[..12]), "");
     market.publish(&both, "5s").expect(1, &["error[E_SMOKE]", &arm64, "no smoke report is attached"]);
     assert_eq!(market.tags(), BTreeMap::new());
 

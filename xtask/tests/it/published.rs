@@ -151,6 +151,10 @@ fn an_image_goes_its_whole_way_by_digest() {
     let calls = market.doubles.calls();
     let first = |what: &str| calls.iter().position(|it| it.starts_with(what)).unwrap();
     assert!(first("bake") < first("smoke") && first("smoke") < first("push"), "{calls:#?}");
+    // Put together, it is sent: it need not be unpacked for that.
+    let early = format!("tags={at}/pytorch-cuda:candidate-");
+    let all = market.doubles.all_calls();
+    assert!(all.lines().any(|it| it.contains(&early) && it.contains("push=true,store=false")), "{all}");
     assert_eq!(market.tags(), BTreeMap::new());
     // The registry has something else than the engine.
     write("id", "sha256:other");
@@ -164,6 +168,26 @@ fn an_image_goes_its_whole_way_by_digest() {
     market.publish(&ONE, "5s").expect(0, &["moved"]);
     assert!(market.tags().values().all(|it| *it == digest));
     bills(&market, &digest);
+}
+
+/// A candidate is there before its proof. One whose build ended in between is no reason to leave anything out.
+#[test]
+#[ignore = "needs Debian's docker-registry"]
+fn only_what_was_proved_is_not_built_again() {
+    let market = Market::new();
+    let write =
+        |file: &str, text: &str| std::fs::write(market.doubles.copy.path("double").join(file), text).unwrap();
+    write("inventory", &inventory("2.15.0+cu132"));
+    let build = |digest: &str| {
+        write("id", digest);
+        run(&market, &["build", "--variant", "runtime", "--push"]).expect(0, &[]).stderr.clone()
+    };
+    build(&market.push("runtime", "a"));
+    let calls = market.doubles.all_calls();
+    let input = calls.split("labels.pytorch-cuda-images.input=").nth(1).unwrap().split(' ').next().unwrap();
+    let digest = market.push_of(input);
+    assert!(!build(&digest).contains("the registry has it"));
+    assert!(build(&digest).contains("the registry has it"));
 }
 
 /// R9 with the real image and engine, through the proxy: the second push sends no layer, every blob that came is what its

@@ -96,9 +96,9 @@ fn a_build_that_fails_does_not_wait_for_what_is_being_sent() {
     }
     let build = sent.build("3m");
     assert_ne!(build.code, Some(0));
-    // It was told to come back in two minutes, and did not.
+    // Each of its connections was told to come back in two minutes, and did not.
     let asked: usize = layers.iter().map(|(digest, _)| sent.proxy.seen("HEAD", digest).len()).sum();
-    assert_eq!(asked, 1, "{build:#?}");
+    assert!((1..=3).contains(&asked), "{build:#?}");
     assert!(
         build.stderr.contains("once more in 120.0 s") && !build.stderr.contains("of layers"),
         "{build:#?}"
