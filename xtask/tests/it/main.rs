@@ -41,6 +41,7 @@ mod schema;
 mod sending;
 mod services;
 mod signed;
+mod sigstore;
 mod site;
 mod spread;
 mod ssh;

