@@ -267,26 +267,34 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Images by the root that they stand on.
+/// The root that a release stands on.
 ///
 /// Errors: `E_PYTHON` for a root whose interpreter is not the one that the wheels are locked for.
-pub fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
+pub fn root_of<'a>(project: &'a Project, release: &str, select: &'a Select) -> Result<&'a str> {
     let catalog = &project.catalog;
+    let (own, its) = catalog.root_of(catalog.release(release)?);
+    let root = select.root.as_deref().unwrap_or(own);
+    let other = &catalog.roots[root];
+    if root != own && (other.python != its.python || other.image.is_some() || its.image.is_some()) {
+        return refuse(
+            Id::Python,
+            "--root",
+            format!("release {release} is locked and rendered for the root {own}, not for {root}"),
+            format!(
+                "write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"
+            ),
+        );
+    }
+    Ok(root)
+}
+
+/// Images by the root that they stand on.
+///
+/// Errors: those of [`root_of`].
+pub fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
     let mut groups: Vec<(String, Chosen)> = Vec::new();
     for (release, variant) in chosen {
-        let (own, its) = catalog.root_of(catalog.release(release)?);
-        let root = select.root.as_deref().unwrap_or(own);
-        let other = &catalog.roots[root];
-        if root != own && (other.python != its.python || other.image.is_some() || its.image.is_some()) {
-            return refuse(
-                Id::Python,
-                "--root",
-                format!("release {release} is locked and rendered for the root {own}, not for {root}"),
-                format!(
-                    "write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"
-                ),
-            );
-        }
+        let root = root_of(project, release, select)?;
         let pair = (release.clone(), variant.clone());
         match groups.iter_mut().find(|(name, _)| name == root) {
             Some((_, pairs)) => pairs.push(pair),
