@@ -24,6 +24,10 @@ const CONNECTIONS: usize = 4;
 const BUDGET: Duration = Duration::from_secs(1800);
 const PIECE: usize = 1 << 18;
 
+/// The way out where a wheel is not to be had.
+const ANOTHER: &str =
+    "name an index that has it (PIP_INDEX_URL, UV_DEFAULT_INDEX), or run `cargo xtask lock --update`";
+
 /// The folder of the wheels in a cache.
 pub const FOLDER: &str = "wheels";
 
@@ -108,6 +112,10 @@ impl Fetch<'_> {
                     "ask another index or mirror, or run `cargo xtask lock --update` if the new file is meant",
                 );
             }
+            Err(failure) if failure.cause.is_gone() => {
+                let what = format!("its index names it and does not have it: {failure}");
+                return refuse(Id::WheelHash, &wheel.file, what, ANOTHER);
+            }
             Err(failure) => return Err(failure.error(&wheel.file)),
         }
         fs::rename(&part, &path).with_context(|| format!("writing {}", path.display()))?;
@@ -136,7 +144,7 @@ impl Fetch<'_> {
                         return Ok((address, authorization.filter(|_| same)));
                     }
                 }
-                Err(failure) if failure.cause == Cause::Status(404) => {}
+                Err(failure) if failure.cause.is_gone() => {}
                 Err(failure) => last = Some(failure),
             }
         }
@@ -146,7 +154,7 @@ impl Fetch<'_> {
                 Id::WheelHash,
                 &wheel.file,
                 format!("no index that this host names has a file with SHA-256 {}", wheel.sha256),
-                "name an index that has it (PIP_INDEX_URL, UV_DEFAULT_INDEX), or run `cargo xtask lock --update`",
+                ANOTHER,
             ),
         }
     }
