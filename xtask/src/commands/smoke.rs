@@ -56,7 +56,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     }
     let result = test(app, &request, &engine);
     // An engine that ended tells nothing of the image.
-    let tells = result.is_ok() || engine.answers();
+    let tells = result.is_ok() || !engine.has_ended();
     if let (Some(remote), true) = (&remote, args.attach && tells) {
         attach(&project, &registry, remote, &request, &result)?;
         app.out.say(&format!("attached the report to {remote}"));
