@@ -19,6 +19,7 @@ use crate::tiers::{Stacks, stacks};
 use crate::wheels;
 use anyhow::Result;
 use std::collections::BTreeSet;
+use std::sync::Once;
 
 /// Everything that is known before an engine is asked.
 pub struct Order<'a> {
@@ -38,6 +39,7 @@ pub struct Order<'a> {
     pub platform: Platform,
     /// The commit of the project, or `unknown`.
     pub revision: String,
+    cache_is_left_out: Once,
 }
 
 /// What is known of the images of one root once the engine was asked.
@@ -73,7 +75,7 @@ impl<'a> Order<'a> {
     ) -> Order<'a> {
         let platform = args.select.platform.unwrap_or_else(Platform::host);
         let revision = build::revision(&project.catalog.folder());
-        Order { app, args, project, lock, files, secrets, platform, revision }
+        Order { app, args, project, lock, files, secrets, platform, revision, cache_is_left_out: Once::new() }
     }
 
     /// Bytes of all wheels of the chosen releases.
@@ -232,7 +234,10 @@ impl<'a> Order<'a> {
         let Args { cache_from: from, cache_to: to, builder, .. } = self.args;
         let keeps = builder.is_some() || can.image_store == ImageStore::Containerd;
         if !keeps && !to.is_empty() {
-            self.app.out.say("warning: --cache-to is left out: docker keeps steps for others only in containerd's image store, or with --builder");
+            // However many bakes there are.
+            self.cache_is_left_out.call_once(|| {
+                self.app.out.say("warning: --cache-to is left out: docker keeps steps for others only in containerd's image store, or with --builder");
+            });
         }
         Cache { from, to: if keeps { to } else { &[] } }
     }

@@ -498,6 +498,13 @@ fn steps_are_kept_for_others_where_the_engine_can() {
     let doubles = Doubles::new().say("info", classic);
     let read = bake(&doubles, &options);
     assert!(read.contains(".cache-from=") && !read.contains(".cache-to="), "{read}");
-    let said = doubles.run(&[&["build", "--variant", "runtime", "--force"], &options[..]].concat(), &[]);
-    said.expect(0, &["warning: --cache-to is left out"]);
+    let build = |more: &[&str]| {
+        doubles.run(&[&["build", "--variant", "runtime", "--force"], &options[..], more].concat(), &[])
+    };
+    build(&[]).expect(0, &["warning: --cache-to is left out"]);
+    // Each image is tried alone where one fails.
+    std::fs::write(doubles.copy.path("double/bake.fails"), "devel-2-15").unwrap();
+    let said = build(&["--variant", "devel", "--keep-going"]);
+    said.expect(1, &["devel    failed  E_BUILD", "runtime  built"]);
+    assert_eq!(said.stderr.matches("warning: --cache-to is left out").count(), 1, "{said:#?}");
 }
