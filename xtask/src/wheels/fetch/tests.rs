@@ -4,7 +4,7 @@ use super::*;
 use crate::wheels::Group;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What is served: a page, and a file of which some answers are cut or spoilt.
 struct Served {
