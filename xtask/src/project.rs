@@ -77,6 +77,17 @@ impl Project {
 
     /// Releases and variants that a command line names, all unknown names refused together.
     pub fn select(&self, select: &Select) -> Result<Chosen> {
+        let releases = self.releases(select)?;
+        let variants = match select.all {
+            true => self.catalog.variants_in_order().into_iter().map(str::to_owned).collect(),
+            false => select.variant.clone(),
+        };
+        let pairs = releases.iter().flat_map(|r| variants.iter().map(move |v| (r.clone(), v.clone())));
+        Ok(pairs.collect())
+    }
+
+    /// The releases alone; an unknown name of anything else is refused all the same.
+    pub fn releases(&self, select: &Select) -> Result<Vec<String>> {
         let catalog = &self.catalog;
         let mut problems = Vec::new();
         let mut known = |flag: &str, kind: &str, names: &[String], known: Vec<&str>| {
@@ -89,16 +100,10 @@ impl Project {
         let root: Vec<String> = select.root.iter().cloned().collect();
         known("--root", "root", &root, catalog.roots.keys().map(String::as_str).collect());
         problem::all_or_nothing(problems)?;
-        let releases = match (select.release.is_empty(), select.all) {
+        Ok(match (select.release.is_empty(), select.all) {
             (true, true) => catalog.releases_newest_first().into_iter().map(str::to_owned).collect(),
             (true, false) => vec![catalog.defaults.release.clone()],
             (false, _) => select.release.clone(),
-        };
-        let variants = match select.all {
-            true => catalog.variants_in_order().into_iter().map(str::to_owned).collect(),
-            false => select.variant.clone(),
-        };
-        let pairs = releases.iter().flat_map(|r| variants.iter().map(move |v| (r.clone(), v.clone())));
-        Ok(pairs.collect())
+        })
     }
 }

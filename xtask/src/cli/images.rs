@@ -49,6 +49,7 @@ pub struct Matrix {
 
 /// `build`.
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("variant", |variant| variant.required_unless_present("base_only")))]
 pub struct Build {
     /// Which images
     #[command(flatten)]
@@ -74,7 +75,7 @@ pub struct Build {
     /// What the bases are made of
     #[command(flatten)]
     pub base: Base,
-    /// Make only the bases, as OCI layouts; works for platforms this machine cannot run, too
+    /// Make only the bases of the releases, as OCI layouts; works for platforms this machine cannot run, too
     #[arg(long, conflicts_with_all = ["push", "builder"])]
     pub base_only: bool,
     /// The root as an OCI layout, for a platform this machine cannot run [default: bootstrap it]

@@ -1,12 +1,11 @@
 //! `build --base-only`: bases as OCI layouts and nothing on them, for any platform; the digests alone on standard output.
 
 use super::App;
-use super::order::{Order, by_root};
+use super::order::{Order, root_of};
 use crate::build::{Maker, Secrets};
 use crate::catalog::Platform;
 use crate::cli::Build as Args;
 use crate::engine::Engine;
-use crate::plan::Chosen;
 use crate::problem::{Id, refuse};
 use crate::root::{self, RootLayout};
 use crate::tiers::Stacks;
@@ -35,19 +34,20 @@ struct Wanted<'a> {
     given: Option<RootLayout>,
 }
 
-/// Makes the bases of the images that were chosen.
+/// Makes the bases of the releases that were chosen, whatever variants stand on them.
 pub fn run(app: &App, args: &Args) -> Result<()> {
     let project = app.project()?;
-    let chosen = project.select(&args.select)?;
+    let releases = project.releases(&args.select)?;
     let (lock, files) = project.proved()?;
-    let groups = by_root(&project, &chosen, &args.select)?;
+    let chosen = releases.iter().map(|release| Ok((root_of(&project, release, &args.select)?, release)));
+    let chosen = chosen.collect::<Result<BTreeSet<_>>>()?;
     let _alone = (!app.dry_run).then(|| app.alone()).transpose()?;
     let secrets = Secrets::gather(args.ca_cert.as_deref(), app.state())?;
     let order = Order::new(app, args, &project, (&lock, &files), &secrets);
     if args.root_layout.is_none() && !app.dry_run {
         root::can_run(order.platform)?;
     }
-    let wanted = wanted(&order, &groups)?;
+    let wanted = wanted(&order, &chosen)?;
     let engine = app.engine(&project)?;
     let bases = wanted.iter().map(|it| make(&order, &engine, it)).collect::<Result<Vec<Base>>>()?;
     for base in &bases {
@@ -58,27 +58,25 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     app.out.result(&digests.join("\n"), &bases)
 }
 
-/// The bases of some images by their roots, each once.
+/// The bases of some releases, each on its root.
 ///
 /// Errors: `E_USAGE` where Dockerfiles make them; `E_PLATFORM` where the platform is not locked; those of [`root::given`].
-fn wanted<'a>(order: &'a Order, groups: &'a [(String, Chosen)]) -> Result<Vec<Wanted<'a>>> {
+fn wanted<'a>(order: &'a Order, chosen: &BTreeSet<(&'a str, &'a String)>) -> Result<Vec<Wanted<'a>>> {
     let mut all = Vec::new();
-    for (root, chosen) in groups {
-        for release in chosen.iter().map(|(release, _)| release).collect::<BTreeSet<_>>() {
-            let Some(maker) = order.maker(root) else {
-                return refuse(
-                    Id::Usage,
-                    "--base-only",
-                    format!("the base on the root {root} comes from its Dockerfile, which makes no layout"),
-                    "choose a root that is bootstrapped, and the base builder `layers`",
-                );
-            };
-            order.tell_heavy([release])?;
-            let python = &order.lock.releases[release].facts.python;
-            let given = order.args.root_layout.as_deref();
-            let given = given.map(|dir| root::given(dir, order.platform, python)).transpose()?;
-            all.push(Wanted { release, root, maker, given });
-        }
+    for &(root, release) in chosen {
+        let Some(maker) = order.maker(root) else {
+            return refuse(
+                Id::Usage,
+                "--base-only",
+                format!("the base on the root {root} comes from its Dockerfile, which makes no layout"),
+                "choose a root that is bootstrapped, and the base builder `layers`",
+            );
+        };
+        let locked = &order.lock.releases[release];
+        order.tell_heavy([release])?;
+        let given = order.args.root_layout.as_deref();
+        let given = given.map(|dir| root::given(dir, order.platform, &locked.facts.python)).transpose()?;
+        all.push(Wanted { release, root, maker, given });
     }
     Ok(all)
 }

@@ -113,7 +113,5 @@ fn ours(facts: &Facts, project: &Project) -> Result<Vec<Ours>> {
     for it in &mut all {
         it.lacks.dedup();
     }
-    let newest_first = project.catalog.releases_newest_first();
-    all.sort_by_key(|it| newest_first.iter().position(|name| *name == it.release));
     Ok(all)
 }

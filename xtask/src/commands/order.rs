@@ -17,6 +17,7 @@ use crate::tiers::{Stacks, stacks};
 use crate::wheels;
 use anyhow::Result;
 use std::collections::BTreeSet;
+use std::sync::Once;
 
 /// Everything that is known before an engine is asked.
 pub struct Order<'a> {
@@ -36,6 +37,7 @@ pub struct Order<'a> {
     pub platform: Platform,
     /// The commit of the project, or `unknown`.
     pub revision: String,
+    cache_is_left_out: Once,
 }
 
 /// What is known of the images of one root once the engine was asked.
@@ -71,7 +73,7 @@ impl<'a> Order<'a> {
     ) -> Order<'a> {
         let platform = args.select.platform.unwrap_or_else(Platform::host);
         let revision = build::revision(&project.catalog.folder());
-        Order { app, args, project, lock, files, secrets, platform, revision }
+        Order { app, args, project, lock, files, secrets, platform, revision, cache_is_left_out: Once::new() }
     }
 
     /// Bytes of all wheels of the chosen releases.
@@ -231,7 +233,10 @@ impl<'a> Order<'a> {
         let Args { cache_from: from, cache_to: to, builder, .. } = self.args;
         let keeps = builder.is_some() || can.image_store == ImageStore::Containerd;
         if !keeps && !to.is_empty() {
-            self.app.out.say("warning: --cache-to is left out: docker keeps steps for others only in containerd's image store, or with --builder");
+            // However many bakes there are.
+            self.cache_is_left_out.call_once(|| {
+                self.app.out.say("warning: --cache-to is left out: docker keeps steps for others only in containerd's image store, or with --builder");
+            });
         }
         Cache { from, to: if keeps { to } else { &[] } }
     }
@@ -264,26 +269,34 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Images by the root that they stand on.
+/// The root that a release stands on.
 ///
 /// Errors: `E_PYTHON` for a root whose interpreter is not the one that the wheels are locked for.
-pub fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
+pub fn root_of<'a>(project: &'a Project, release: &str, select: &'a Select) -> Result<&'a str> {
     let catalog = &project.catalog;
+    let (own, its) = catalog.root_of(catalog.release(release)?);
+    let root = select.root.as_deref().unwrap_or(own);
+    let other = &catalog.roots[root];
+    if root != own && (other.python != its.python || other.image.is_some() || its.image.is_some()) {
+        return refuse(
+            Id::Python,
+            "--root",
+            format!("release {release} is locked and rendered for the root {own}, not for {root}"),
+            format!(
+                "write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"
+            ),
+        );
+    }
+    Ok(root)
+}
+
+/// Images by the root that they stand on.
+///
+/// Errors: those of [`root_of`].
+pub fn by_root(project: &Project, chosen: &Chosen, select: &Select) -> Result<Vec<(String, Chosen)>> {
     let mut groups: Vec<(String, Chosen)> = Vec::new();
     for (release, variant) in chosen {
-        let (own, its) = catalog.root_of(catalog.release(release)?);
-        let root = select.root.as_deref().unwrap_or(own);
-        let other = &catalog.roots[root];
-        if root != own && (other.python != its.python || other.image.is_some() || its.image.is_some()) {
-            return refuse(
-                Id::Python,
-                "--root",
-                format!("release {release} is locked and rendered for the root {own}, not for {root}"),
-                format!(
-                    "write `root: {root}` into the release, then `cargo xtask lock --update && cargo xtask render`"
-                ),
-            );
-        }
+        let root = root_of(project, release, select)?;
         let pair = (release.clone(), variant.clone());
         match groups.iter_mut().find(|(name, _)| name == root) {
             Some((_, pairs)) => pairs.push(pair),

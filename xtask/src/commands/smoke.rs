@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::build::{Images, Transfer, revision};
-use crate::catalog::Platform;
+use crate::catalog::{Platform, names_registry};
 use crate::cli::Smoke as Args;
 use crate::engine::Engine;
 use crate::github;
@@ -22,7 +22,8 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     let facts = facts(&project, args)?;
     let say = |line: &str| app.out.say(line);
     let registry = app.registry(&say)?;
-    let remote = remote(&project, &registry, args)?;
+    let engine = app.find_engine(&project)?;
+    let remote = remote(&project, &registry, args, engine.is_new())?;
     let image = match (&remote, &args.variant, facts) {
         (Some(remote), ..) => remote.to_string(),
         (None, Some(variant), Some(facts)) => {
@@ -33,10 +34,9 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     };
     let request =
         Request { image: &image, plan: facts, gpus: args.gpus.as_deref(), require_gpu: args.require_gpu };
-    let engine = app.find_engine(&project)?;
-    let is_ours = remote.is_none() && args.variant.is_some();
-    // An engine that is not here yet has nothing that was built here.
-    if !is_ours || !engine.is_new() {
+    // An engine that is not here yet has nothing but what a registry gives it.
+    let is_nowhere = remote.is_none() && engine.is_new();
+    if !is_nowhere {
         app.start(&engine)?;
     }
     let transfer = Transfer { engine: &engine, registry: &registry, out: &app.out };
@@ -46,8 +46,9 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
         let lines: Vec<String> = steps.iter().map(|step| step.to_line()).collect();
         return app.out.result(&lines.join("\n"), &steps);
     }
-    if is_ours && !(Images { engine: &engine, catalog: &project.catalog }).has(&image)? {
-        let cure = "`cargo xtask build` makes it; any other image can be named with --image";
+    let is_ours = remote.is_none() && args.variant.is_some();
+    if is_nowhere || (is_ours && !(Images { engine: &engine, catalog: &project.catalog }).has(&image)?) {
+        let cure = "`cargo xtask build` makes it; one of a registry is named with --image HOST/NAME:TAG";
         return refuse(Id::NoImage, &image, "this engine has no such image", cure);
     }
     if let Some(remote) = &remote {
@@ -55,7 +56,7 @@ pub fn run(app: &App, args: &Args) -> Result<()> {
     }
     let result = test(app, &request, &engine);
     // An engine that ended tells nothing of the image.
-    let tells = result.is_ok() || engine.answers();
+    let tells = result.is_ok() || !engine.has_ended();
     if let (Some(remote), true) = (&remote, args.attach && tells) {
         attach(&project, &registry, remote, &request, &result)?;
         app.out.say(&format!("attached the report to {remote}"));
@@ -88,10 +89,16 @@ fn release<'a>(project: &'a Project, args: &'a Args) -> &'a str {
     args.release.as_ref().unwrap_or(&project.catalog.defaults.release)
 }
 
-/// The image in its registry by digest, where it comes from one and is to be pulled or told about.
+/// The image in its registry by digest, where it comes from one and is to be pulled or told about. A new engine is started
+/// only for an image that is there.
 ///
 /// Errors: `E_BASE_GONE` where it is not there.
-fn remote(project: &Project, registry: &Registry, args: &Args) -> Result<Option<Reference>> {
+fn remote(
+    project: &Project,
+    registry: &Registry,
+    args: &Args,
+    engine_is_new: bool,
+) -> Result<Option<Reference>> {
     if let (Some(at), Some(variant)) = (&args.registry, &args.variant) {
         let at = Repository::below(at, &project.catalog.repository)?;
         let (release, platform) = (release(project, args), Platform::host());
@@ -102,7 +109,9 @@ fn remote(project: &Project, registry: &Registry, args: &Args) -> Result<Option<
         let found = Candidate::find(registry, &at, &project.catalog, &tag, image)?;
         return Ok(Some(at.at(found.manifest.digest)));
     }
-    let Some(image) = args.image.as_ref().filter(|image| args.attach || image.contains('@')) else {
+    let is_remote =
+        |image: &str| args.attach || image.contains('@') || (engine_is_new && names_registry(image));
+    let Some(image) = args.image.as_ref().filter(|image| is_remote(image)) else {
         return Ok(None);
     };
     let reference = Reference::parse("--image", image)?;

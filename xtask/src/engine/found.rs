@@ -2,7 +2,7 @@
 
 use crate::apt::{OsRelease, os_release};
 use crate::problem::{Id, refuse};
-use crate::runner::Step;
+use crate::runner::{Output, Step};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
@@ -63,8 +63,6 @@ fn probe_docker() -> Result<Found> {
     if which::which("docker").is_err() {
         return Ok(Found::default());
     }
-    let ask =
-        |args: &[&str]| Step::new("which engine answers", ["docker"]).args(args.iter().copied()).output();
     let version = ask(&["version", "--format", "{{json .}}"])?;
     let (client, daemon) = versions(&version.stdout);
     let buildx = daemon.is_some() && ask(&["buildx", "version"])?.status.success();
@@ -77,6 +75,15 @@ fn probe_docker() -> Result<Found> {
         buildx,
         ..Found::default()
     })
+}
+
+/// Whether the user's docker, which was seen to answer, is without a daemon now. A client that cannot be asked tells nothing.
+pub fn docker_ended() -> bool {
+    ask(&["version", "--format", "{{json .}}"]).is_ok_and(|version| versions(&version.stdout).1.is_none())
+}
+
+fn ask(args: &[&str]) -> Result<Output> {
+    Step::new("which engine answers", ["docker"]).args(args.iter().copied()).output()
 }
 
 #[derive(Deserialize)]

@@ -74,20 +74,36 @@ impl Engine {
         self.private.as_ref().is_none_or(Private::answers)
     }
 
-    /// An error as it is; or, where the private engine ended under what was `doing`, that: whatever else was said comes of
-    /// it. What was blamed on the engine once stays as it was told.
+    /// Whether it answers no more, after it did: the user's docker is asked anew.
+    pub fn has_ended(&self) -> bool {
+        self.private.as_ref().map_or_else(found::docker_ended, |private| !private.answers())
+    }
+
+    /// An error as it is; or, where the engine ended under what was `doing`, that: whatever else was said comes of it. What
+    /// was blamed on the engine once stays as it was told.
     pub fn blame(&self, doing: &str, error: Error) -> Error {
-        let Some(private) = self.private.as_ref().filter(|_| !self.answers()) else {
-            return error;
-        };
-        let place = format!("engine (log: {})", private.log().display());
+        let (place, who, cure) = self.words();
         let told = |refusal: &Refusal| refusal.0.iter().any(|problem| problem.place == place);
-        if error.downcast_ref::<Refusal>().is_some_and(told) {
+        if error.downcast_ref::<Refusal>().is_some_and(told) || !self.has_ended() {
             return error;
         }
-        let what = format!("the private engine ended under {doing}");
-        let cure = "run the same command again: it starts the engine, and finished steps are kept";
-        Refusal::from(Problem::new(Id::Engine, place, what, cure)).into()
+        Refusal::from(Problem::new(Id::Engine, place, format!("{who} ended under {doing}"), cure)).into()
+    }
+
+    /// Where, who and what to do, for when it ended.
+    fn words(&self) -> (String, &'static str, &'static str) {
+        match &self.private {
+            Some(private) => (
+                format!("engine (log: {})", private.log().display()),
+                "the private engine",
+                "run the same command again: it starts the engine, and finished steps are kept",
+            ),
+            None => (
+                "engine".to_owned(),
+                "docker's daemon",
+                "start it (`systemctl start docker`), then run the same command again: finished steps are kept",
+            ),
+        }
     }
 
     /// A docker command for this engine.
@@ -153,8 +169,6 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let error = || anyhow::anyhow!("the checks left no record");
         let engine = |private| Engine { private, capabilities: OnceCell::new() };
-        let docker = engine(None).blame("the build", error());
-        assert_eq!(docker.to_string(), error().to_string());
         let private = engine(Some(Private::new(state.path(), "trixie").unwrap()));
         let blamed = private.blame("the smoke test", error());
         let said = blamed.to_string();

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// The machine in question.
 pub(super) struct Machine<'a> {
+    catalog: &'a Catalog,
     compat: &'a Compat,
     pub platform: Platform,
     card: Option<&'a Card>,
@@ -99,11 +100,11 @@ pub(super) enum Fit {
 
 impl<'a> Machine<'a> {
     /// The platform is the one that was given, else the GPU's only one, else the catalog's first.
-    pub fn new(question: &'a Question, catalog: &Catalog, compat: &'a Compat) -> Machine<'a> {
+    pub fn new(question: &'a Question, catalog: &'a Catalog, compat: &'a Compat) -> Machine<'a> {
         let card = question.card.as_ref();
         let platform = question.platform.or_else(|| card?.platform).unwrap_or(catalog.first_platform());
         let (driver, python) = (question.driver.as_ref(), question.python.as_deref());
-        Machine { compat, platform, card, driver, python }
+        Machine { catalog, compat, platform, card, driver, python }
     }
 
     /// Whether anything was said that a build may fail on.
@@ -219,13 +220,12 @@ impl<'a> Machine<'a> {
 
     /// The catalog's releases, the newest first, and what each lacks here.
     pub fn ours(&self, ours: &BTreeMap<String, Resolved>) -> Vec<Ours> {
-        let one = |(name, it): (&String, &Resolved)| {
+        let one = |name: &str| {
+            let it = ours.get(name)?;
             let arch_list = it.platforms.get(&self.platform).map(|facts| facts.arch_list.as_slice());
             let lacks = self.lacks(arch_list, Some(&it.driver_floor));
-            Ours { release: name.clone(), cuda_build: it.cuda_build.clone(), lacks }
+            Some(Ours { release: name.to_owned(), cuda_build: it.cuda_build.clone(), lacks })
         };
-        let mut all: Vec<Ours> = ours.iter().map(one).collect();
-        all.sort_by_key(|it| std::cmp::Reverse(Version::parse(&it.release)));
-        all
+        self.catalog.releases_newest_first().into_iter().filter_map(one).collect()
     }
 }

@@ -49,6 +49,19 @@ fn says(verdict: Verdict, cases: &[(&str, &str)]) {
 }
 
 #[test]
+fn releases_stand_in_the_catalogs_order_whatever_they_are_called() {
+    let text = include_str!("../../../variants.yaml").replace("\n  \"2.9\":", "\n  \"3.1-next\":");
+    let catalog = Catalog::parse("variants.yaml", &text).unwrap();
+    let compat = Compat::bundled().unwrap();
+    let ours = crate::resolve::resolve(&catalog, compat, false).unwrap();
+    let asked = Asked { driver: Some("580.65.06".to_owned()), ..Asked::default() };
+    let answer = explain(&asked, &catalog, &ours, compat).unwrap();
+    let names: Vec<&str> = answer.ours.iter().map(|it| it.release.as_str()).collect();
+    assert_eq!(names, ["3.1-next", "2.15", "2.8", "2.6"]);
+    assert_eq!(names, catalog.releases_newest_first());
+}
+
+#[test]
 fn what_tutorials_repeat_is_known_to_be_bad() {
     let builds = "12.6 (cu126), 12.8 (cu128), 13.0 (cu130)";
     says(

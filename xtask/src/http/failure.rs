@@ -39,11 +39,16 @@ impl Cause {
         }
     }
 
-    /// The id by which people know it.
+    /// Whether there is no such thing, as the other side says.
+    pub fn is_gone(self) -> bool {
+        matches!(self, Cause::Status(404 | 410))
+    }
+
+    /// The id by which people know it, where an image is what was wanted.
     pub fn id(self) -> Id {
         match self {
             Cause::Status(401 | 403) => Id::RegistryAuth,
-            Cause::Status(404 | 410) => Id::BaseGone,
+            _ if self.is_gone() => Id::BaseGone,
             Cause::Status(429) => Id::RateLimit,
             Cause::Tls => Id::Tls,
             Cause::Corrupt => Id::Digest,

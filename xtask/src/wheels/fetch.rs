@@ -12,10 +12,11 @@ use crate::problem::{Id, refuse};
 use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// At once: enough to fill a line whose single connections are slow, too few to be a burden.
@@ -23,6 +24,10 @@ const CONNECTIONS: usize = 4;
 /// For one wheel: the biggest takes minutes over a slow line, and what came is kept.
 const BUDGET: Duration = Duration::from_secs(1800);
 const PIECE: usize = 1 << 18;
+
+/// The way out where a wheel is not to be had.
+const ANOTHER: &str =
+    "name an index that has it (PIP_INDEX_URL, UV_DEFAULT_INDEX), or run `cargo xtask lock --update`";
 
 /// The folder of the wheels in a cache.
 pub const FOLDER: &str = "wheels";
@@ -64,10 +69,13 @@ impl Fetch<'_> {
             Err(error) => return arrivals.fail(error),
         };
         let mut queue: Vec<&Wheel> = wheels.to_vec();
-        queue.sort_by_key(|wheel| wheel.bytes);
-        let queue = Mutex::new(queue);
+        // The biggest first.
+        queue.sort_by_key(|wheel| Reverse(wheel.bytes));
+        let next = AtomicUsize::new(0);
         let work = || {
-            while let Some(wheel) = next(&queue).filter(|_| !arrivals.has_failed()) {
+            while !arrivals.has_failed()
+                && let Some(wheel) = queue.get(next.fetch_add(1, Ordering::Relaxed))
+            {
                 match self.one(&client, wheel, arrivals) {
                     Ok(path) => arrivals.came(wheel, path),
                     Err(error) => arrivals.fail(error),
@@ -108,6 +116,10 @@ impl Fetch<'_> {
                     "ask another index or mirror, or run `cargo xtask lock --update` if the new file is meant",
                 );
             }
+            Err(failure) if failure.cause.is_gone() => {
+                let what = format!("its index names it and does not have it: {failure}");
+                return refuse(Id::WheelHash, &wheel.file, what, ANOTHER);
+            }
             Err(failure) => return Err(failure.error(&wheel.file)),
         }
         fs::rename(&part, &path).with_context(|| format!("writing {}", path.display()))?;
@@ -136,7 +148,7 @@ impl Fetch<'_> {
                         return Ok((address, authorization.filter(|_| same)));
                     }
                 }
-                Err(failure) if failure.cause == Cause::Status(404) => {}
+                Err(failure) if failure.cause.is_gone() => {}
                 Err(failure) => last = Some(failure),
             }
         }
@@ -146,7 +158,7 @@ impl Fetch<'_> {
                 Id::WheelHash,
                 &wheel.file,
                 format!("no index that this host names has a file with SHA-256 {}", wheel.sha256),
-                "name an index that has it (PIP_INDEX_URL, UV_DEFAULT_INDEX), or run `cargo xtask lock --update`",
+                ANOTHER,
             ),
         }
     }
@@ -208,15 +220,6 @@ impl Fetch<'_> {
         fs::remove_file(part).ok();
         Err(Failure::new(Cause::Corrupt, format!("it came with {digest}, the lock has {}", wheel.sha256)))
     }
-}
-
-/// A function of its own, so that the queue is free again while a wheel comes.
-fn next<'w>(queue: &Mutex<Vec<&'w Wheel>>) -> Option<&'w Wheel> {
-    lock(queue).pop()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Whether anybody still waits for what comes.

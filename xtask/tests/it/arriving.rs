@@ -119,9 +119,9 @@ fn layers_are_made_while_a_wheel_is_awaited_and_are_the_same() {
 fn a_wheel_that_is_gone_is_told_and_what_was_made_is_kept() {
     let far = Far::new(Torch::Gone);
     let outcome = Outcome::of(far.command().output().unwrap());
-    let code = outcome.code.unwrap();
-    outcome.expect(code, &["torch-1-py3-none-any.whl", "404"]);
-    assert!(code != 0 && made(&far.tiny.path("cache")) == 2, "{outcome:#?}");
+    outcome
+        .expect(3, &["error[E_WHEEL_HASH]: torch-1-py3-none-any.whl: ", "404", "cargo xtask lock --update"]);
+    assert_eq!(made(&far.tiny.path("cache")), 2, "{outcome:#?}");
 }
 
 #[test]

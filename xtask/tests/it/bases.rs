@@ -17,8 +17,6 @@ use std::time::Instant;
 /// ELF's number for 64-bit Arm.
 const AARCH64: u8 = 183;
 
-pub const BUILD: [&str; 4] = ["build", "--variant", "runtime", "--base-only"];
-
 /// A checkout whose default release has three wheels, and a cache that has them. Each has a layer of its own.
 pub struct Tiny {
     pub doubles: Doubles,
@@ -91,7 +89,7 @@ impl Tiny {
     }
 
     pub fn command(&self, more: &[&str]) -> Command {
-        self.doubles.command(&[&BUILD, more].concat(), &[("XTASK_BASE_BUILDER", "layers")])
+        self.doubles.command(&[&["build", "--base-only"], more].concat(), &[("XTASK_BASE_BUILDER", "layers")])
     }
 
     pub fn run(&self, more: &[&str]) -> Outcome {
@@ -202,6 +200,22 @@ fn a_conversion_on_a_full_disk_is_one_refusal_wherever_it_comes_to_its_end() {
         assert_eq!(tiny.cache(), reference.cache(), "{pages} pages");
     }
     assert!(ends.len() > 2 && ends.contains("good"), "{ends:#?}");
+}
+
+#[test]
+fn a_base_is_of_a_release_and_variants_are_only_known_or_refused() {
+    let tiny = Tiny::new(100_000);
+    let digest = tiny.run(&[]).expect(0, &["base of 2.15 for "]).stdout.clone();
+    for variants in [&["--variant", "devel", "--variant", "runtime"][..], &["--all", "--release", "2.15"]] {
+        assert_eq!(tiny.run(variants).expect(0, &[]).stdout, digest, "{variants:?}");
+    }
+    let calls = tiny.doubles.all_calls();
+    let refused = [("--variant", "runtme", "runtime"), ("--release", "2.51", "2.15")];
+    for (flag, wrong, meant) in refused {
+        let said = [&format!("error[E_UNKNOWN_NAME]: {flag}: "), &format!("did you mean `{meant}`?")];
+        tiny.run(&[flag, wrong]).expect(2, &said.map(|it| it.as_str()));
+    }
+    assert_eq!(tiny.doubles.all_calls(), calls);
 }
 
 #[test]

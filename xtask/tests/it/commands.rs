@@ -155,6 +155,10 @@ fn the_first_steps_of_a_new_user_lead_somewhere() {
     alone(&["plan", "--variant", "runtime"]).expect(0, &["build", "new"]);
     let smoke = alone(&["smoke", "--variant", "runtime"]);
     smoke.expect(2, &["error[E_NO_IMAGE]", "`cargo xtask build` makes it"]);
+    alone(&["smoke", "--image", "x:y"]).expect(2, &["error[E_NO_IMAGE]: x:y: this engine has no such image"]);
+    // Nobody listens there.
+    let far = alone(&["smoke", "--image", "127.0.0.1:1/x:y", "--retry-budget", "0s"]);
+    far.expect(3, &["error[E_NETWORK]: 127.0.0.1:1/x:y: "]);
     alone(&["size", "x"]).expect(2, &["error[E_NO_IMAGE]: x: "]);
     alone(&["diff", "x", "y"]).expect(2, &["error[E_NO_IMAGE]: x: "]);
     assert!(!copy.path("target/xtask/engine").exists(), "an engine was fetched");

@@ -7,6 +7,7 @@ mod arrows;
 mod bases;
 mod beyond;
 mod browser;
+mod cached;
 mod canaries;
 mod commands;
 mod completions;

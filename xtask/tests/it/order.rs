@@ -246,6 +246,28 @@ fn an_engine_that_cannot_be_used_is_one_error() {
     doubles.build().expect(3, &["error[E_ENGINE]", "no daemon answers"]);
 }
 
+/// Whatever it was asked for when it went, and whatever its client said of that.
+#[test]
+fn a_docker_that_ends_under_a_build_is_the_one_that_is_named() {
+    let moments = [
+        ("image ls", "the build"),
+        ("buildx bake --file", "the build"),
+        ("run --rm", "the smoke test"),
+        ("history", "the build"),
+        ("image tag", "the build"),
+    ];
+    for (moment, doing) in moments {
+        let doubles = Doubles::new().say("dies", moment);
+        let outcome = doubles.build();
+        let what = format!("error[E_ENGINE]: engine: docker's daemon ended under {doing}\n  help: start it ");
+        outcome.expect(3, &[&what]);
+        assert_eq!((outcome.stderr.matches("error[").count(), outcome.stdout.as_str()), (1, ""), "{moment}");
+    }
+    let doubles = Doubles::new().say("dies", "run --rm");
+    let outcome = doubles.run(&["smoke", "--variant", "runtime"], &[]);
+    outcome.expect(3, &["error[E_ENGINE]: engine: docker's daemon ended under the smoke test"]);
+}
+
 #[test]
 fn a_dry_run_prints_the_very_commands_and_runs_none() {
     let doubles = Doubles::new();
@@ -476,6 +498,13 @@ fn steps_are_kept_for_others_where_the_engine_can() {
     let doubles = Doubles::new().say("info", classic);
     let read = bake(&doubles, &options);
     assert!(read.contains(".cache-from=") && !read.contains(".cache-to="), "{read}");
-    let said = doubles.run(&[&["build", "--variant", "runtime", "--force"], &options[..]].concat(), &[]);
-    said.expect(0, &["warning: --cache-to is left out"]);
+    let build = |more: &[&str]| {
+        doubles.run(&[&["build", "--variant", "runtime", "--force"], &options[..], more].concat(), &[])
+    };
+    build(&[]).expect(0, &["warning: --cache-to is left out"]);
+    // Each image is tried alone where one fails.
+    std::fs::write(doubles.copy.path("double/bake.fails"), "devel-2-15").unwrap();
+    let said = build(&["--variant", "devel", "--keep-going"]);
+    said.expect(1, &["devel    failed  E_BUILD", "runtime  built"]);
+    assert_eq!(said.stderr.matches("warning: --cache-to is left out").count(), 1, "{said:#?}");
 }

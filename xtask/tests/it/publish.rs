@@ -292,6 +292,27 @@ fn platforms_are_published_as_one_index() {
 
 #[test]
 #[ignore = "needs Debian's docker-registry"]
+fn a_docker_that_ends_is_named_and_tells_nothing_of_an_image() {
+    let market = Market::new();
+    market.push("runtime", "a");
+    let dies = |at: &str| {
+        std::fs::write(market.doubles.copy.path("double/dies"), at).unwrap();
+        std::fs::remove_file(market.doubles.copy.path("double/dead")).ok();
+    };
+    dies("run --rm");
+    market.smoke("runtime", &[]).expect(3, &["error[E_ENGINE]: engine: ", "ended under the smoke test"]);
+    market.publish(&ONE, "5s").expect(1, &["error[E_SMOKE]", "no smoke report is attached"]);
+    dies("image push");
+    let at = market.direct();
+    let push = ["build", "--variant", "runtime", "--push", "--allow-dirty", "--registry", &at];
+    market
+        .doubles
+        .run(&push, &[])
+        .expect(3, &["pushing ", "error[E_ENGINE]: engine: docker's daemon ended under the push"]);
+}
+
+#[test]
+#[ignore = "needs Debian's docker-registry"]
 fn a_gpu_can_be_required() {
     let (market, _) = one();
     let args = [&ONE[..], &["--require", "gpu-tested"]].concat();

@@ -97,7 +97,9 @@ fn what_would_fail_is_refused_before_anything_starts() {
     refused(&["--service=jupiter"], 2, &["error[E_UNKNOWN_NAME]: --service", "did you mean `jupyter`"]);
     run(&doubles, &["--variant=devel", "--gpus=many"]).expect(2, &["`many` is no GPU"]);
 
-    let taken = run(&doubles.say("container.rc", "0"), &[devel, &["--port=jupyter=48888"]].concat());
+    // It was free before, and is again.
+    drop(busy);
+    let taken = run(&doubles.say("container.rc", "0"), &[devel, &[&port]].concat());
     taken.expect(2, &["error[E_NAME_TAKEN]: pytorch-cuda-devel: ", "docker rm --force pytorch-cuda-devel"]);
 }
 

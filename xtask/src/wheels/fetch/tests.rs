@@ -4,7 +4,7 @@ use super::*;
 use crate::wheels::Group;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What is served: a page, and a file of which some answers are cut or spoilt.
 struct Served {
@@ -101,6 +101,14 @@ fn other_bytes_and_a_file_that_is_not_there_are_refused() {
     let none = serve("<a href='b.whl#sha256=00'>b.whl</a>".to_owned(), |_, _| Vec::new());
     let error = provide(&none.url, cache.path()).unwrap_err().to_string();
     assert!(error.contains("E_WHEEL_HASH") && error.contains("no index"), "{error}");
+    for status in ["404 Not Found", "410 Gone"] {
+        let gone = serve(page(), move |_, _| answer(status, 0, b""));
+        let error = provide(&gone.url, cache.path()).unwrap_err().to_string();
+        let what = format!("its index names it and does not have it: answer {}", &status[..3]);
+        let said = ["error[E_WHEEL_HASH]: a-1-py3-none-any.whl: ", &what, "`cargo xtask lock --update`"];
+        assert!(said.iter().all(|it| error.contains(it)) && !error.contains("mirror"), "{error}");
+        assert_eq!(gone.asked.lock().unwrap().len(), 2);
+    }
     assert!(!place(cache.path(), &wheel()).exists());
 }
 
