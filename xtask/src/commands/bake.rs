@@ -1,4 +1,4 @@
-//! The part of `build` in which the engine makes images: bases given to it, one bake, and layers sent meanwhile.
+//! The part of `build` in which the engine makes images: bases given to it, one bake, and what is sent meanwhile.
 
 use super::build::Run;
 use super::order::Prepared;
@@ -64,8 +64,8 @@ impl Run<'_> {
         Ok(bases)
     }
 
-    /// The same, and everything is sent meanwhile: a layer as soon as it is made, an image as soon as it is put together,
-    /// which is long before the engine has unpacked it for its proof. What did not get through is sent after that.
+    /// Bakes, and sends everything meanwhile: a layer as soon as it is made, an image as soon as it is put together, which
+    /// is long before the engine has unpacked it for its proof. What did not get through is sent after that.
     fn bake_and_send(
         &self,
         push: &Push,
@@ -92,7 +92,9 @@ impl Run<'_> {
             // What one that panicked has not sent is the engine's to send.
             match self.timed(|times| &mut times.push, || sent.join()).unwrap_or(Ok(None)) {
                 Ok(time) => self.times.borrow_mut().sent += time.unwrap_or_default().as_secs_f64(),
-                Err(error) => self.order.app.out.say(&format!("the engine sends what is left: {error:#}")),
+                // They were put together in one go, which ends with the first that fails.
+                Err(_) if !failed.is_empty() => {}
+                Err(error) => self.order.app.out.say(&format!("the engine sends what is left: {error}")),
             }
             Ok(failed)
         })
