@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// How long a run waits for what takes another one seconds or, over a slow line, some minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// How long a lock may outlive its holder: a child that was just forked has it until it becomes another program.
+const BLINK: Duration = Duration::from_millis(300);
+
 /// Who holds a lock, as its file tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
@@ -37,11 +40,11 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Takes hold of what happens to a folder, or refuses at once. `what` keeps apart what may happen at the same time.
+    /// Takes hold of what happens to a folder, or refuses, at once as people see it. `what` keeps apart what may happen at the same time.
     ///
     /// Errors: `E_LOCKED` with the holder's process and command.
     pub fn take(folder: &Path, what: &str) -> Result<Hold> {
-        Hold::within(Duration::ZERO, folder, what, &|_| ())
+        Hold::within(BLINK, folder, what, &|_| ())
     }
 
     /// The same, but waits for the other run to end.

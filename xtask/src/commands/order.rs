@@ -208,6 +208,7 @@ impl<'a> Order<'a> {
                 "use a mirror that has Debian testing, whose buildx keeps it; then `cargo xtask engine prune`",
             );
         }
+        let cache = self.cache(&can);
         let bake = Bake {
             catalog: &self.project.catalog,
             images: plans,
@@ -221,7 +222,8 @@ impl<'a> Order<'a> {
             builder: self.args.builder.as_deref(),
             in_engine: prepared.in_engine,
             sent_to,
-            cache: self.cache(&can),
+            // What keeps the images keeps their steps.
+            cache: Cache { to: if sent_to.is_some() { &[] } else { cache.to }, ..cache },
             mirror: self.args.mirror.as_deref(),
             recompress: self.args.compression.is_some(),
         };

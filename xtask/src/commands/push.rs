@@ -55,11 +55,13 @@ impl Push<'_> {
     }
 
     /// What sends candidates as soon as they are put together. An image whose steps all stand beside its base is made
-    /// without unpacking that. None where the engine keeps images unpacked only, or somebody else builds them.
+    /// without unpacking that. None where the engine keeps images unpacked only, somebody else builds them, or every step
+    /// is to be run again: once, that is.
     pub fn early(&self, prepared: &Prepared, bases: &Bases, plans: &[&Planned]) -> Result<Option<Step>> {
         let engine = self.transfer.engine;
         let can = engine.capabilities_once_started()?.image_store == ImageStore::Containerd;
-        if !can || self.order.args.builder.is_some() {
+        let args = self.order.args;
+        if !can || args.builder.is_some() || args.no_cache {
             return Ok(None);
         }
         let to = |plan: &Planned| self.candidate(plan).to_string();

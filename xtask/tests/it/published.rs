@@ -180,10 +180,13 @@ fn only_what_was_proved_is_not_built_again() {
     write("inventory", &inventory("2.15.0+cu132"));
     let build = |digest: &str| {
         write("id", digest);
-        run(&market, &["build", "--variant", "runtime", "--push"]).expect(0, &[]).stderr.clone()
+        let args = ["build", "--variant", "runtime", "--push", "--cache-to", "r.example.org/cache"];
+        run(&market, &args).expect(0, &[]).stderr.clone()
     };
     build(&market.push("runtime", "a"));
     let calls = market.doubles.all_calls();
+    // Of the two bakes, one keeps the image and its steps.
+    assert_eq!(calls.matches(".cache-to=").count(), 1, "{calls}");
     let input = calls.split("labels.pytorch-cuda-images.input=").nth(1).unwrap().split(' ').next().unwrap();
     let digest = market.push_of(input);
     assert!(!build(&digest).contains("the registry has it"));
