@@ -40,7 +40,8 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Takes hold of what happens to a folder, or refuses, at once as people see it. `what` keeps apart what may happen at the same time.
+    /// Takes hold of what happens to a folder, or refuses, at once as people see it. `what` keeps apart what may happen at
+    /// the same time.
     ///
     /// Errors: `E_LOCKED` with the holder's process and command.
     pub fn take(folder: &Path, what: &str) -> Result<Hold> {

@@ -24,7 +24,8 @@ impl Maker<'_> {
         &self,
         base: &Base,
         store: &Store,
-        (missing, groups): (&[&Group], &[&Group]),
+        missing: &[&Group],
+        groups: &[&Group],
         there: &(dyn Fn(&Layer) + Sync),
     ) -> Result<wheels::Files> {
         let mut wanted: Vec<_> =

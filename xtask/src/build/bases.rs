@@ -11,7 +11,7 @@ use crate::out::{Out, gigabytes};
 use crate::registry::Reference;
 use crate::render::{self, Files as Rendered, VENV};
 use crate::root::RootLayout;
-use crate::wheels::{self, Base, Codec, Group, Image, Layer, PYTHON, Store, Venv};
+use crate::wheels::{self, Base, Codec, Image, Layer, PYTHON, Store, Venv};
 use crate::{faults, files};
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -80,6 +80,14 @@ impl BaseImage {
         }
     }
 
+    /// Where it is on this machine, and the digest of its manifest; none while its layers are not made.
+    pub fn made(&self) -> Option<(&Path, &str)> {
+        match self {
+            BaseImage::Layout(base) => Some((&base.dir, base.digest.as_deref()?)),
+            BaseImage::Registry(_) => None,
+        }
+    }
+
     /// The folder on this machine, if it is in one.
     pub fn dir(&self) -> Option<&Path> {
         match self {
@@ -138,21 +146,19 @@ impl Maker<'_> {
         let wanted = self.wanted(release, python)?;
         let _alone = Hold::wait(self.cache, wheels::HOLD, &|line| self.out.say(line))?;
         let store = Store::open(self.cache)?;
-        let missing: Vec<&Group> = wanted
-            .base
-            .groups
-            .iter()
-            .zip(&wanted.keys)
-            .filter(|(_, key)| store.take(key).is_none())
-            .map(|it| it.0)
-            .collect();
         let there = |layer: &Layer| there(store.file(layer));
-        wanted.names().filter_map(|(_, key)| store.take(key)).for_each(|layer| there(&layer));
+        let mut missing = Vec::new();
+        for (group, key) in wanted.base.groups.iter().zip(&wanted.keys) {
+            match store.take(key) {
+                Some(layer) => there(&layer),
+                None => missing.push(group),
+            }
+        }
         let needs_python = store.take(&wanted.python).is_none();
         if needs_python || !missing.is_empty() {
             // The sources of all packages are compiled together.
             let fetched = if needs_python { wanted.base.groups.iter().collect() } else { missing.clone() };
-            let files = self.layers(&wanted.base, &store, (&missing, &fetched), &there)?;
+            let files = self.layers(&wanted.base, &store, &missing, &fetched, &there)?;
             if needs_python {
                 self.compile(&wanted, &store, &files, python, engine)?;
             }

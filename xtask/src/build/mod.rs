@@ -24,7 +24,7 @@ mod times;
 mod transfer;
 
 pub use bake::{Bake, candidate};
-pub use bases::{BaseImage, BaseLayout, Bases, Maker};
+pub use bases::{BaseImage, Bases, Maker};
 pub use cache::Cache;
 pub use host::{commit_day, revision};
 pub use images::{Images, Tagged, truth};

@@ -2,7 +2,7 @@
 
 use super::order::{Order, Prepared};
 use crate::build::shared::Shared;
-use crate::build::{BaseImage, BaseLayout, Bases, Maker};
+use crate::build::{BaseImage, Bases, Maker};
 use crate::cli::{BaseBuilder, Codec};
 use crate::engine::Engine;
 use crate::layout::Layer;
@@ -81,10 +81,8 @@ impl Order<'_> {
                 bytes += engine.give(&layout.dir, &layout.digest)?;
             }
         }
-        for base in bases.values() {
-            if let BaseImage::Layout(BaseLayout { dir, digest: Some(digest) }) = base {
-                bytes += engine.give(dir, digest)?;
-            }
+        for (dir, digest) in bases.values().filter_map(BaseImage::made) {
+            bytes += engine.give(dir, digest)?;
         }
         if bytes > 0 {
             let what = format!("{} into the engine", gigabytes(bytes));

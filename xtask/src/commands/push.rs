@@ -3,7 +3,7 @@
 use super::order::{Order, Prepared};
 use crate::attest::{inventory, provenance, sbom};
 use crate::build::shared::Shared;
-use crate::build::{BaseImage, BaseLayout, Bases, Sending, Tagged, Transfer, measured};
+use crate::build::{BaseImage, Bases, Sending, Tagged, Transfer, measured};
 use crate::engine::{Engine, ImageStore};
 use crate::layout::{self, Layer};
 use crate::out::word;
@@ -46,10 +46,8 @@ impl Push<'_> {
     /// The layers of the bases that are here.
     pub fn layers(&self, bases: &Bases) -> Result<Vec<Layer>> {
         let mut layers = Vec::new();
-        for base in bases.values() {
-            if let BaseImage::Layout(BaseLayout { dir, digest: Some(digest) }) = base {
-                layers.extend(layout::layers(dir, digest)?);
-            }
+        for (dir, digest) in bases.values().filter_map(BaseImage::made) {
+            layers.extend(layout::layers(dir, digest)?);
         }
         Ok(layers)
     }

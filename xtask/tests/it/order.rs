@@ -23,8 +23,13 @@ impl Doubles {
 
     /// What the double of docker says or how it ends at one of its calls.
     pub fn say(self, file: &str, text: &str) -> Doubles {
-        std::fs::write(self.copy.path("double").join(file), text).unwrap();
+        self.tell(file, text);
         self
+    }
+
+    /// The same, from now on.
+    pub fn tell(&self, file: &str, text: &str) {
+        std::fs::write(self.copy.path("double").join(file), text).unwrap();
     }
 
     pub fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
@@ -503,7 +508,7 @@ fn steps_are_kept_for_others_where_the_engine_can() {
     };
     build(&[]).expect(0, &["warning: --cache-to is left out"]);
     // Each image is tried alone where one fails.
-    std::fs::write(doubles.copy.path("double/bake.fails"), "devel-2-15").unwrap();
+    doubles.tell("bake.fails", "devel-2-15");
     let said = build(&["--variant", "devel", "--keep-going"]);
     said.expect(1, &["devel    failed  E_BUILD", "runtime  built"]);
     assert_eq!(said.stderr.matches("warning: --cache-to is left out").count(), 1, "{said:#?}");

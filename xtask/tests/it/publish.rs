@@ -236,11 +236,10 @@ fn one_image_that_did_not_pass_keeps_all_where_they_are() {
     refused(3, &["error[E_BASE_GONE]", "no candidate of 2.15 debug for linux/amd64"]);
     market.push("debug", "debug");
     refused(1, &["error[E_SMOKE]", "no smoke report is attached"]);
-    let market_fails = std::fs::write(market.doubles.copy.path("double/smoke.rc"), "1");
-    market_fails.unwrap();
+    market.doubles.tell("smoke.rc", "1");
     market.smoke("debug", &[]).expect(1, &["error[E_SMOKE]", "attached the report"]);
     refused(1, &["error[E_SMOKE]", "its smoke test failed", "exit status 1"]);
-    std::fs::write(market.doubles.copy.path("double/smoke.rc"), "0").unwrap();
+    market.doubles.tell("smoke.rc", "0");
     std::thread::sleep(Duration::from_millis(1100));
     market.smoke("debug", &[]).expect(0, &[]);
     market.publish(&[], "5s").expect(0, &[]);
@@ -262,7 +261,7 @@ fn platforms_are_published_as_one_index() {
 
     // As a machine of that platform would: by digest.
     let tested = PASSED.replace("\"not-gpu-tested\"", "\"gpu-tested\"");
-    std::fs::write(market.doubles.copy.path("double/smoke"), tested).unwrap();
+    market.doubles.tell("smoke", &tested);
     let image = format!("{}/pytorch-cuda@{arm64}", market.direct());
     let smoke = ["smoke", "--image", &image, "--attach", "--gpus", "all"];
     market.doubles.run(&smoke, &[]).expect(0, &["attached the report", &arm64]);
@@ -296,7 +295,7 @@ fn a_docker_that_ends_is_named_and_tells_nothing_of_an_image() {
     let market = Market::new();
     market.push("runtime", "a");
     let dies = |at: &str| {
-        std::fs::write(market.doubles.copy.path("double/dies"), at).unwrap();
+        market.doubles.tell("dies", at);
         std::fs::remove_file(market.doubles.copy.path("double/dead")).ok();
     };
     dies("run --rm");
@@ -319,7 +318,7 @@ fn a_gpu_can_be_required() {
     market.publish(&args, "5s").expect(1, &["error[E_NOT_GPU_TESTED]", "its state is not-gpu-tested"]);
     assert_eq!(market.tags(), BTreeMap::new());
     let tested = PASSED.replace("\"not-gpu-tested\"", "\"gpu-tested\"");
-    std::fs::write(market.doubles.copy.path("double/smoke"), tested).unwrap();
+    market.doubles.tell("smoke", &tested);
     market.smoke("runtime", &["--gpus", "all", "--require-gpu"]).expect(0, &["gpu-tested"]);
     market.publish(&args, "5s").expect(0, &[]);
     assert_eq!(market.tags().len(), 5);

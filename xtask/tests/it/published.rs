@@ -125,26 +125,24 @@ fn inventory(torch: &str) -> String {
 #[ignore = "needs Debian's docker-registry"]
 fn an_image_goes_its_whole_way_by_digest() {
     let market = Market::new();
-    let write =
-        |file: &str, text: &str| std::fs::write(market.doubles.copy.path("double").join(file), text).unwrap();
     // What the double does not push is there already.
     let digest = market.push("runtime", "a");
-    write("id", &digest);
-    write("inventory", &inventory("2.15.0+cu132"));
+    market.doubles.tell("id", &digest);
+    market.doubles.tell("inventory", &inventory("2.15.0+cu132"));
     let at = market.through();
     let build = || {
         let args = ["build", "--variant", "runtime", "--push", "--registry", &at, "--retry-budget", "20s"];
         market.doubles.run(&args, &[])
     };
     // Refused for good: nothing is tried again, nothing is told of it.
-    write("push.fails", "9");
-    write("push.err", "denied: requested access to the resource is denied");
+    market.doubles.tell("push.fails", "9");
+    market.doubles.tell("push.err", "denied: requested access to the resource is denied");
     build().expect(3, &["error[E_REGISTRY_AUTH]", "candidate-"]);
     let pushes = || market.doubles.calls().iter().filter(|it| it.starts_with("push ")).count();
     assert_eq!(pushes(), 1);
     // Busy twice.
-    write("push.fails", "2");
-    write("push.err", "received unexpected HTTP status: 503 Service Unavailable");
+    market.doubles.tell("push.fails", "2");
+    market.doubles.tell("push.err", "received unexpected HTTP status: 503 Service Unavailable");
     let outcome = build();
     outcome.expect(0, &["once more in", "pushing "]);
     assert_eq!((outcome.stdout.trim(), pushes()), (digest.as_str(), 4));
@@ -157,9 +155,9 @@ fn an_image_goes_its_whole_way_by_digest() {
     assert!(all.lines().any(|it| it.contains(&early) && it.contains("push=true,store=false")), "{all}");
     assert_eq!(market.tags(), BTreeMap::new());
     // The registry has something else than the engine.
-    write("id", "sha256:other");
+    market.doubles.tell("id", "sha256:other");
     build().expect(3, &["error[E_DIGEST]", "the registry has sha256:", "the engine sha256:other"]);
-    write("id", &digest);
+    market.doubles.tell("id", &digest);
 
     market.publish(&ONE, "5s").expect(1, &["error[E_SMOKE]", "no smoke report"]);
     market.smoke("runtime", &[]).expect(0, &["attached the report"]);
@@ -175,11 +173,9 @@ fn an_image_goes_its_whole_way_by_digest() {
 #[ignore = "needs Debian's docker-registry"]
 fn only_what_was_proved_is_not_built_again() {
     let market = Market::new();
-    let write =
-        |file: &str, text: &str| std::fs::write(market.doubles.copy.path("double").join(file), text).unwrap();
-    write("inventory", &inventory("2.15.0+cu132"));
+    market.doubles.tell("inventory", &inventory("2.15.0+cu132"));
     let build = |digest: &str| {
-        write("id", digest);
+        market.doubles.tell("id", digest);
         let args = ["build", "--variant", "runtime", "--push", "--cache-to", "r.example.org/cache"];
         run(&market, &args).expect(0, &[]).stderr.clone()
     };
@@ -355,13 +351,11 @@ pub fn validated(python: &Path, file: &Path) -> Outcome {
 fn a_night_is_one_command() {
     let market = Market::new();
     let digest = market.push("runtime", "a");
-    let write =
-        |file: &str, text: &str| std::fs::write(market.doubles.copy.path("double").join(file), text).unwrap();
-    write("id", &digest);
-    write("inventory", &inventory("2.15.0+cu132"));
+    market.doubles.tell("id", &digest);
+    market.doubles.tell("inventory", &inventory("2.15.0+cu132"));
     // The plan is made with docker's own client.
-    write("imagetools", "not found");
-    write("imagetools.rc", "1");
+    market.doubles.tell("imagetools", "not found");
+    market.doubles.tell("imagetools.rc", "1");
     let night = || run(&market, &["nightly", "--variant", "runtime", "--max-age", "1h"]);
     night().expect(0, &["all 6 steps passed", "moved", "not-gpu-tested", "1 of 16 images are published"]);
     let tags = market.tags();

@@ -72,16 +72,13 @@ fn a_dry_run_writes_nothing_and_a_spoilt_history_is_told_by_its_line() {
 /// The site of a registry that has a second image of `runtime`, built here as the first was; and the digest of that.
 fn site_of_registry() -> (Market, PathBuf, String) {
     let mut market = Market::new();
-    let write = |market: &Market, file: &str, text: &str| {
-        std::fs::write(market.doubles.copy.path("double").join(file), text).unwrap();
-    };
     let at = market.direct();
     let mut digest = String::new();
     for (content, numpy) in [("a", "2.3"), ("b, and longer", "2.4")] {
         market.commit();
         digest = market.push("runtime", content);
-        write(&market, "id", &digest);
-        write(&market, "inventory", &inventory(numpy));
+        market.doubles.tell("id", &digest);
+        market.doubles.tell("inventory", &inventory(numpy));
         let build = ["build", "--variant", "runtime", "--no-cache", "--push", "--registry", &at];
         market.doubles.run(&build, &[]).expect(0, &[]);
         market.smoke("runtime", &[]).expect(0, &[]);
